@@ -1,0 +1,97 @@
+// Everything the daemon's YAML file says, as plain values, with the defaults. The loader (yaml.h)
+// checks ranges and names the line and column of every fault; the schema is printed from the same
+// table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace openiser::config {
+
+// Where a value stands in its file, from 1; 0 where it came from no file.
+struct Position {
+  int line = 0;
+  int column = 0;
+};
+
+struct Portal {
+  std::string host;  // address or name; empty: all
+  std::uint16_t port = 3260;
+  std::uint16_t tag = 1;  // TargetPortalGroupTag
+  Position at;
+};
+
+struct Lun {
+  enum class Kind : std::uint8_t { file, memory, null };
+  std::uint16_t lun = 0;  // 0 to 255
+  Kind kind = Kind::file;
+  std::string path;        // file; relative to the folder of the configuration file
+  std::uint64_t size = 0;  // bytes; 0 for a file: as large as it is
+  std::uint32_t block_size = 512;
+  bool read_only = false;
+  std::string vendor = "openiser";
+  std::string product = "disk";
+  std::string serial;
+  Position at;
+};
+
+struct Target {
+  std::string name;  // iqn., eui. or naa.
+  std::string alias;
+  std::vector<Lun> luns;
+  Position at;
+};
+
+// What is offered and accepted at login; see iscsi::Preferences.
+struct Negotiation {
+  bool rdma_extensions = true;  // accept RDMAExtensions=Yes
+  bool header_digest = true;    // accept CRC32C where an initiator asks for it
+  bool data_digest = true;
+  bool immediate_data = true;
+  bool initial_r2t = false;
+  std::uint32_t max_recv_data_segment_length = 262144;
+  std::uint32_t target_recv_data_segment_length = 8192;
+  std::uint32_t max_burst_length = 1048576;
+  std::uint32_t first_burst_length = 65536;
+  std::uint16_t max_outstanding_r2t = 8;
+};
+
+// MPA and RDMAP.
+struct Rdma {
+  bool crc = true;       // ask for CRC; off only when the initiator does not ask either
+  bool markers = false;  // demand markers in what we receive
+  std::uint16_t inbound_reads = 128;
+  std::uint16_t outbound_reads = 128;
+  enum class BaseOffset : std::uint8_t { automatic, whole_buffer, solicited_part };
+  BaseOffset base_offset = BaseOffset::automatic;
+  enum class Dialect : std::uint8_t { automatic, rfc5046, rfc7145 };
+  // Stream-first connections: which RFC's headers. automatic: by the keys the initiator negotiated.
+  Dialect dialect = Dialect::automatic;
+};
+
+struct Limits {
+  std::uint32_t threads = 0;  // 0: one a core
+  std::uint32_t connections = 1024;
+  std::uint32_t command_window = 128;
+  std::uint64_t session_buffers = std::uint64_t{64}
+                                  << 20;  // bytes of data buffers a session may hold
+  std::uint32_t login_timeout = 15;       // seconds
+  std::uint32_t nop_interval = 30;        // seconds; 0: never
+  std::uint32_t nop_timeout = 30;         // seconds
+  std::uint32_t drain_timeout = 10;       // seconds at SIGTERM
+};
+
+struct Daemon {
+  std::vector<Portal> portals;
+  std::vector<Target> targets;
+  Negotiation negotiation;
+  Rdma rdma;
+  Limits limits;
+  enum class Store : std::uint8_t { automatic, io_uring, threads };
+  Store store_engine = Store::automatic;
+  std::string log_level = "info";
+};
+
+}  // namespace openiser::config
