@@ -13,17 +13,11 @@
 #include "base/clock.h"
 #include "base/stream_endpoint.h"
 #include "rdmap/rcap.h"
+#include "rdmap/rtr.h"
 
 namespace openiser::rdmap {
 
 enum class MpaRole { initiator, responder };
-
-// Ready-to-receive messages (RFC 6581 section 4): which kinds one may use or accept.
-struct RtrKinds {
-  bool send = false;
-  bool write = false;
-  bool read = false;
-};
 
 struct MpaSettings {
   // Initiator: revision of our Request. 2 is the enhanced set-up of RFC 6581, 1 that of RFC 5044, 0
