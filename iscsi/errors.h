@@ -20,7 +20,7 @@ enum class errc {
   logged_out,     // ended by a Logout
   task_aborted,   // the task ended by task management
   not_logged_in,  // the session cannot take the request now
-  // Format errors: the connection ends (RFC 7143 section 7.6).
+  // Format errors: the connection ends (RFC 7143 sections 7.7 and 7.8).
   truncated,
   wrong_opcode,
   header_digest,
@@ -29,7 +29,7 @@ enum class errc {
   ahs_too_long,
   bad_ahs,
   bad_field,
-  // Protocol errors (RFC 7143 section 7.7).
+  // Protocol errors (RFC 7143 section 7.13).
   protocol_error,
   unexpected_pdu,
   bad_target_transfer_tag,
