@@ -1,0 +1,98 @@
+#include "rdmap/core/work_queue.h"
+
+#include <algorithm>
+
+namespace openiser::rdmap {
+
+std::size_t CompletionQueue::poll(std::span<Completion> out) {
+  const std::size_t n = std::min(out.size(), queue_.size());
+  std::move(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(n), out.begin());
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(n));
+  return n;
+}
+
+Work Work::of(SendWork&& work) {
+  Work made;
+  made.kind = Completion::Kind::send;
+  made.id = work.id;
+  made.buffer = std::move(work.head);
+  made.body = std::move(work.body);
+  made.invalidate = work.invalidate;
+  made.solicited_event = work.solicited_event;
+  return made;
+}
+
+Work Work::of(WriteWork&& work) {
+  Work made;
+  made.kind = Completion::Kind::write;
+  made.id = work.id;
+  made.buffer = std::move(work.data);
+  made.remote = work.sink;
+  return made;
+}
+
+Work Work::of(ReadWork&& work) {
+  Work made;
+  made.kind = Completion::Kind::read;
+  made.id = work.id;
+  made.buffer = std::move(work.sink);
+  made.remote = work.source;
+  return made;
+}
+
+void WorkQueue::complete_front(CompletionQueue& into) {
+  Work& work = queue_.front();
+  Completion completion;
+  completion.kind = work.kind;
+  completion.id = work.id;
+  completion.status = work.status;
+  completion.buffer = std::move(work.buffer);
+  completion.body = std::move(work.body);
+  into.push(std::move(completion));
+  queue_.pop_front();
+}
+
+std::size_t WorkQueue::retire(CompletionQueue& into) {
+  std::size_t n = 0;
+  for (; n < started_ && queue_.front().finished; --started_, --flushed_) {
+    complete_front(into);
+    ++n;
+  }
+  return n;
+}
+
+void WorkQueue::abandon(ErrorCode why, CompletionQueue& into) {
+  while (!queue_.empty()) {
+    Work& work = queue_.front();
+    if (!work.finished) work.status = why;
+    complete_front(into);
+  }
+  started_ = flushed_ = 0;
+}
+
+void ReceiveQueue::complete(std::size_t length, std::optional<Stag> invalidated,
+                            bool solicited_event, CompletionQueue& into) {
+  Completion completion;
+  completion.kind = Completion::Kind::receive;
+  completion.id = queue_.front().id;
+  completion.buffer = std::move(queue_.front().buffer);
+  completion.buffer.resize(length);
+  completion.invalidated = invalidated;
+  completion.solicited_event = solicited_event;
+  into.push(std::move(completion));
+  queue_.pop_front();
+}
+
+void ReceiveQueue::abandon(ErrorCode why, CompletionQueue& into) {
+  for (Posted& posted : queue_) {
+    Completion completion;
+    completion.kind = Completion::Kind::receive;
+    completion.id = posted.id;
+    completion.status = why;
+    completion.buffer = std::move(posted.buffer);
+    into.push(std::move(completion));
+  }
+  queue_.clear();
+}
+
+}  // namespace openiser::rdmap

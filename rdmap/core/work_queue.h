@@ -1,0 +1,92 @@
+// What a queue pair's client has posted and what it gets back: the work queue, whose operations are
+// started in the order submitted and completed in that order (RFC 5040 section 5.5 rules 13 and
+// 15), the receive queue, and the completion queue. Shared by the providers of our own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "rdmap/rcap.h"
+
+namespace openiser::rdmap {
+
+// Completions not yet polled, oldest first.
+class CompletionQueue {
+ public:
+  void push(Completion completion) { queue_.push_back(std::move(completion)); }
+  std::size_t poll(std::span<Completion> out);
+  bool empty() const { return queue_.empty(); }
+
+ private:
+  std::deque<Completion> queue_;
+};
+
+// A posted send, write or read.
+struct Work {
+  Completion::Kind kind = Completion::Kind::send;
+  WorkId id = 0;
+  Buffer buffer;  // head of a send, data of a write, sink of a read
+  Buffer body;    // of a send
+  RemoteMemory remote;
+  std::optional<Stag> invalidate;
+  bool solicited_event = false;
+
+  // Set by the provider: what is known of the outcome. A work is complete when `finished`.
+  bool finished = false;
+  ErrorCode status;
+
+  static Work of(SendWork&& work);
+  static Work of(WriteWork&& work);
+  static Work of(ReadWork&& work);
+  std::size_t length() const { return buffer.size() + body.size(); }
+};
+
+class WorkQueue {
+ public:
+  void post(Work work) { queue_.push_back(std::move(work)); }
+  // What is posted may be started.
+  void flush() { flushed_ = queue_.size(); }
+
+  // The first flushed work not started, or null. References stay valid until the work completes.
+  Work* next() { return started_ < flushed_ ? &queue_[started_] : nullptr; }
+  // next() is under way.
+  void start() { ++started_; }
+  // The nth started work that has not completed, in order of submission; null beyond the last.
+  Work* started(std::size_t n) { return n < started_ ? &queue_[n] : nullptr; }
+
+  // Completes finished works from the front, up to the first that is not; returns how many.
+  std::size_t retire(CompletionQueue& into);
+  // Completes everything: what is finished with its status, the rest with `why`.
+  void abandon(ErrorCode why, CompletionQueue& into);
+
+ private:
+  void complete_front(CompletionQueue& into);
+
+  std::deque<Work> queue_;
+  std::size_t started_ = 0;
+  std::size_t flushed_ = 0;
+};
+
+// Receive buffers in the order posted.
+class ReceiveQueue {
+ public:
+  void post(Buffer buffer, WorkId id) { queue_.push_back({std::move(buffer), id}); }
+  bool empty() const { return queue_.empty(); }
+  // The buffer that the next message goes to.
+  Buffer& front() { return queue_.front().buffer; }
+  // The front's message of `length` bytes is delivered.
+  void complete(std::size_t length, std::optional<Stag> invalidated, bool solicited_event,
+                CompletionQueue& into);
+  void abandon(ErrorCode why, CompletionQueue& into);
+
+ private:
+  struct Posted {
+    Buffer buffer;
+    WorkId id;
+  };
+  std::deque<Posted> queue_;
+};
+
+}  // namespace openiser::rdmap
