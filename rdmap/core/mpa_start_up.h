@@ -48,8 +48,11 @@ class MpaStartUp {
     failed,    // see error() and terminates()
   };
 
-  // `settings` is kept. The initiator's Request is ready at once.
+  // The initiator's Request is ready at once. Without `decision` a responder accepts every Request
+  // with its settings' private data.
   MpaStartUp(MpaRole role, MpaSettings settings, Time now, MpaDecision decision = nullptr);
+  MpaStartUp(const MpaStartUp&) = delete;
+  MpaStartUp& operator=(const MpaStartUp&) = delete;
 
   // Takes bytes off the front of `input` and says how many. Once the state is not `going_on`,
   // takes none.
@@ -77,15 +80,20 @@ class MpaStartUp {
   Bytes peer_private_data() const { return peer_private_data_; }
 
  private:
-  MpaFrame request() const;
+  // Bytes still missing of the part of the frame that tells how long it is, then of the whole.
+  std::size_t missing() const;
+  void handle(const MpaFrame& frame);
   void handle_request(const MpaFrame& request);
   void handle_reply(const MpaFrame& reply);
-  MpaFrame answer(const MpaFrame& request, const MpaAnswer& decided) const;
+  MpaFrame make_request() const;
+  MpaFrame make_reply(const MpaFrame& request, const MpaAnswer& answer) const;
   EnhancedData answer_enhanced(const EnhancedData& asked) const;
-  void settle(const MpaFrame& sent, const MpaFrame& received);
-  void settle_reads(const EnhancedData& sent, const EnhancedData& received);
-  void choose_rtr(const MpaFrame& reply);
+  void settle(const MpaFrame& reply, const MpaFrame& sent, const MpaFrame& got);
+  void settle_initiator(const MpaFrame& reply);
+  void settle_responder(const EnhancedData& asked, const EnhancedData& answered);
+  Rtr choose_rtr(const EnhancedData& answered) const;
   void fail(ErrorCode error);
+  void fail_with_terminate(ErrorCode error);
 
   MpaRole role_;
   MpaSettings settings_;
@@ -97,7 +105,7 @@ class MpaStartUp {
   MpaSettled settled_;
   std::vector<std::byte> output_;
   // The peer's frame as far as it has come.
-  std::array<std::byte, kMaxMpaFrameSize> frame_;
+  std::array<std::byte, kMaxMpaFrameSize> frame_{};
   std::size_t frame_size_ = 0;
   Bytes peer_private_data_;
 };

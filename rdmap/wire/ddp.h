@@ -22,9 +22,9 @@ inline constexpr std::uint32_t kSendQueue = 0;
 inline constexpr std::uint32_t kReadRequestQueue = 1;
 inline constexpr std::uint32_t kTerminateQueue = 2;
 
-// The T bit; `ulpdu` is not empty.
+// The T bit. An empty ULPDU passes for untagged: parsing it tells that it is truncated.
 inline bool is_tagged(Bytes ulpdu) {
-  return (load_u8(ulpdu.data()) & 0x80) != 0;
+  return !ulpdu.empty() && (load_u8(ulpdu.data()) & 0x80) != 0;
 }
 constexpr std::size_t ddp_header_size(bool tagged) {
   return tagged ? kTaggedHeaderSize : kUntaggedHeaderSize;
