@@ -1,7 +1,7 @@
 # How every target of this project is compiled, and the two functions that make them.
 
 add_library(openiser_flags INTERFACE)
-target_compile_options(openiser_flags INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(openiser_flags INTERFACE -Wall -Wextra -Werror -Woverloaded-virtual)
 if(OPENISER_SANITIZE)
   target_compile_options(openiser_flags INTERFACE -fsanitize=${OPENISER_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(openiser_flags INTERFACE -fsanitize=${OPENISER_SANITIZE})
