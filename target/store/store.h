@@ -51,7 +51,8 @@ class StoreEngine {
 
   // `fd` stays open until done().
   virtual void submit(int fd, StoreRequest& request) = 0;
-  // Starts what has been submitted since the last call.
+  // Starts what has been submitted since the last call. Happens by itself at the end of the loop's
+  // turn; calling it starts things sooner.
   virtual void flush() = 0;
 };
 

@@ -1,0 +1,154 @@
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "target/store/blocking_io.h"
+#include "target/store/store.h"
+
+namespace openiser::target {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+// Reads that the page cache can answer are done on the spot: a copy is quicker than a round through
+// any engine. On tmpfs everything is memory, and io_uring would send each request to a worker
+// thread, so there writes are done on the spot too. Requests beyond kInlineLimit never are: they
+// would hold up the loop.
+enum class Inline : std::uint8_t { cached_reads, everything };
+constexpr std::uint64_t kInlineLimit = std::uint64_t{1} << 20;
+
+class FileStore final : public Store {
+ public:
+  FileStore(Descriptor file, StoreProperties properties, Inline inline_work)
+      : file_(std::move(file)), properties_(std::move(properties)), inline_(inline_work) {}
+
+  StoreProperties properties() const override { return properties_; }
+
+  void submit(StoreEngine& engine, StoreRequest& request) override {
+    request.error = {};
+    if (properties_.read_only && request.operation != StoreRequest::Operation::read &&
+        request.operation != StoreRequest::Operation::flush) {
+      request.error = {EROFS, boost::system::generic_category()};
+      return request.done();
+    }
+    if (done_on_the_spot(request)) return request.done();
+    engine.submit(file_.get(), request);
+  }
+
+ private:
+  bool done_on_the_spot(StoreRequest& request) const {
+    if (request.length > kInlineLimit) return false;
+    if (inline_ == Inline::everything) {
+      request.error = perform(file_.get(), request);
+      return true;
+    }
+    return request.operation == StoreRequest::Operation::read &&
+           try_read(file_.get(), request, RWF_NOWAIT);
+  }
+
+  Descriptor file_;
+  StoreProperties properties_;
+  Inline inline_;
+};
+
+// So that a file just made is still there after a power cut.
+void sync_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const Descriptor fd(
+      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd) fsync(fd.get());
+}
+
+Result<Descriptor> open_locked(const std::string& path, bool create, bool read_only) {
+  const int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create ? O_CREAT : 0);
+  Descriptor file(open(path.c_str(), flags, 0600));
+  if (!file) return last_system_error();
+  // Whoever has the file open for writing has it alone; readers may share. Held until closed, and
+  // it also keeps two LUNs of one daemon apart.
+  if (flock(file.get(), (read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return ErrorCode(EBUSY, boost::system::generic_category());
+    return last_system_error();
+  }
+  return file;
+}
+
+// The usable size of a file or block device, once it is as large as `wanted` (0: as it is).
+Result<std::uint64_t> fit_size(int fd, std::uint64_t wanted, bool read_only) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return last_system_error();
+  if (S_ISDIR(status.st_mode)) return ErrorCode(EISDIR, boost::system::generic_category());
+  if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) {
+    return ErrorCode(EINVAL, boost::system::generic_category());
+  }
+  const off_t end = lseek(fd, 0, SEEK_END);
+  if (end < 0) return last_system_error();
+  const auto size = static_cast<std::uint64_t>(end);
+  if (wanted == 0) wanted = size;
+  if (wanted == 0) return ErrorCode(EINVAL, boost::system::generic_category());
+  if (wanted <= size) return wanted;
+  if (read_only || !S_ISREG(status.st_mode))
+    return ErrorCode(ENOSPC, boost::system::generic_category());
+  if (wanted > static_cast<std::uint64_t>(INT64_MAX)) {
+    return ErrorCode(EFBIG, boost::system::generic_category());
+  }
+  if (ftruncate(fd, static_cast<off_t>(wanted)) != 0) return last_system_error();
+  return wanted;
+}
+
+// Asks by way of a hole beyond the end of the file, which changes nothing.
+bool can_punch_holes(int fd) {
+  const off_t end = lseek(fd, 0, SEEK_END);
+  return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, 4096) == 0;
+}
+
+bool is_tmpfs(int fd) {
+  struct statfs status;
+  return fstatfs(fd, &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uint64_t size,
+                                               bool read_only) {
+  const bool create = !read_only && size != 0;
+  const bool is_new = create && access(path.c_str(), F_OK) != 0;
+  auto file = open_locked(path, create, read_only);
+  if (!file) return file.error();
+  const int fd = file->get();
+  const auto fitted = fit_size(fd, size, read_only);
+  if (!fitted) return fitted.error();
+  if (is_new) sync_folder_of(path);
+  StoreProperties properties{.size = *fitted,
+                             .read_only = read_only,
+                             .discard = !read_only && can_punch_holes(fd),
+                             .volatile_cache = !read_only,
+                             .description = "file " + path};
+  const Inline inline_work = is_tmpfs(fd) ? Inline::everything : Inline::cached_reads;
+  return std::unique_ptr<Store>(
+      std::make_unique<FileStore>(std::move(*file), std::move(properties), inline_work));
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,105 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "target/store/blocking_io.h"
+#include "target/store/store.h"
+
+namespace openiser::target {
+namespace {
+
+// Anonymous memory: sparse until written, shared by all threads without a lock. Requests that
+// overlap and run on different threads mix, as they may on a disk.
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(std::uint64_t size, bool read_only)
+      : size_(size), read_only_(read_only), page_(static_cast<std::size_t>(getpagesize())) {
+    void* memory = mmap(nullptr, std::max<std::uint64_t>(size, 1), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<std::byte*>(memory);
+  }
+  ~MemoryStore() override { munmap(memory_, std::max<std::uint64_t>(size_, 1)); }
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+
+  StoreProperties properties() const override {
+    return {.size = size_,
+            .read_only = read_only_,
+            .discard = !read_only_,
+            .volatile_cache = false,
+            .description = "memory"};
+  }
+
+  void submit(StoreEngine&, StoreRequest& request) override {
+    request.error = perform(request);
+    request.done();
+  }
+
+ private:
+  ErrorCode perform(const StoreRequest& request) {
+    const bool changes = request.operation != StoreRequest::Operation::read &&
+                         request.operation != StoreRequest::Operation::flush;
+    if (changes && read_only_) return {EROFS, boost::system::generic_category()};
+    switch (request.operation) {
+      case StoreRequest::Operation::read:
+      case StoreRequest::Operation::write:
+        copy(request);
+        return {};
+      case StoreRequest::Operation::flush:
+        return {};
+      case StoreRequest::Operation::discard:
+      case StoreRequest::Operation::write_zeroes:
+        return zero(memory_ + request.offset, request.length);
+    }
+    return {};
+  }
+
+  void copy(const StoreRequest& request) {
+    std::byte* at = memory_ + request.offset;
+    std::uint64_t rest = request.length;
+    for (const MutableBytes& piece : request.pieces) {
+      const std::size_t size = std::min<std::uint64_t>(piece.size(), rest);
+      if (size == 0) continue;
+      if (request.operation == StoreRequest::Operation::read) {
+        std::memcpy(piece.data(), at, size);
+      } else {
+        std::memcpy(at, piece.data(), size);
+      }
+      at += size;
+      rest -= size;
+    }
+  }
+
+  // Whole pages go back to the system and come again as zeros; the edges are cleared.
+  ErrorCode zero(std::byte* start, std::uint64_t length) {
+    std::byte* end = start + length;
+    std::byte* first_page = memory_ + (start - memory_ + page_ - 1) / page_ * page_;
+    std::byte* last_page = memory_ + (end - memory_) / page_ * page_;
+    if (first_page >= last_page) {
+      std::memset(start, 0, length);
+      return {};
+    }
+    std::memset(start, 0, first_page - start);
+    std::memset(last_page, 0, end - last_page);
+    if (madvise(first_page, last_page - first_page, MADV_DONTNEED) != 0) return last_system_error();
+    return {};
+  }
+
+  std::uint64_t size_;
+  bool read_only_;
+  std::size_t page_;
+  std::byte* memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_memory_store(std::uint64_t size, bool read_only) {
+  return std::make_unique<MemoryStore>(size, read_only);
+}
+
+}  // namespace openiser::target
