@@ -43,6 +43,8 @@ struct Parameters {
   std::uint16_t default_time2wait = 2;     // seconds
   std::uint16_t default_time2retain = 20;  // seconds
   std::uint8_t error_recovery_level = 0;
+  // iSCSIProtocolLevel (RFC 7144 section 7.1.1): 2 permits task management functions 9 to 12.
+  std::uint8_t protocol_level = 0;
 
   // RFC 7145 section 6
   bool rdma_extensions = false;
