@@ -56,7 +56,7 @@ class StreamEndpoint {
   virtual void sent(std::size_t n, Time now) = 0;
 
   // The transport is gone: `why` is an error, or no error for a graceful end by the peer. Last call
-  // but destruction.
+  // but attach(nullptr) and destruction.
   virtual void transport_closed(ErrorCode why, Time now) = 0;
 
   // When expired() is due, if ever.

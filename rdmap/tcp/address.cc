@@ -1,0 +1,97 @@
+#include "rdmap/tcp/address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace openiser::rdmap {
+
+namespace {
+
+class ResolverCategory final : public ErrorCategory {
+ public:
+  const char* name() const noexcept override { return "resolver"; }
+  std::string message(int code) const override { return gai_strerror(code); }
+};
+
+ErrorCode resolver_error(int code) {
+  static const ResolverCategory category;
+  if (code == EAI_SYSTEM) return last_error();
+  return {code, category};
+}
+
+std::string with_port(const std::string& host, std::uint16_t port) {
+  return host + ':' + std::to_string(port);
+}
+
+std::string without_brackets(const std::string& host) {
+  if (host.size() < 2 || host.front() != '[' || host.back() != ']') return host;
+  return host.substr(1, host.size() - 2);
+}
+
+std::string ipv6_text(const sockaddr_in6& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (IN6_IS_ADDR_V4MAPPED(&address.sin6_addr)) {
+    inet_ntop(AF_INET, &address.sin6_addr.s6_addr[12], text.data(), text.size());
+    return text.data();
+  }
+  inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+  return std::string("[") + text.data() + ']';
+}
+
+}  // namespace
+
+ErrorCode last_error() {
+  return {errno, boost::system::system_category()};
+}
+
+std::uint16_t SocketAddress::port() const {
+  if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+  if (family() == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port);
+  }
+  return 0;
+}
+
+std::string SocketAddress::text() const {
+  if (family() == AF_INET6) {
+    return with_port(ipv6_text(*reinterpret_cast<const sockaddr_in6*>(&storage)), port());
+  }
+  if (family() != AF_INET) return "unknown";
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr, text.data(),
+            text.size());
+  return with_port(text.data(), port());
+}
+
+Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port,
+                                           Lookup kind) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  if (kind == Lookup::numeric) hints.ai_flags |= AI_NUMERICHOST;
+  if (kind == Lookup::to_listen) hints.ai_flags |= AI_PASSIVE;
+  const std::string name = without_brackets(host);
+  addrinfo* found = nullptr;
+  const int failure = getaddrinfo(name.empty() ? nullptr : name.c_str(),
+                                  std::to_string(port).c_str(), &hints, &found);
+  if (failure != 0) return resolver_error(failure);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  std::vector<SocketAddress> addresses;
+  for (const addrinfo* each = found; each; each = each->ai_next) {
+    SocketAddress address;
+    if (each->ai_addrlen > sizeof address.storage) continue;
+    std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
+    address.size = each->ai_addrlen;
+    addresses.push_back(address);
+  }
+  if (addresses.empty()) return resolver_error(EAI_NONAME);
+  return addresses;
+}
+
+}  // namespace openiser::rdmap
