@@ -1,9 +1,11 @@
 // Login over a byte stream: frames PDUs without digests and with the limits of the login phase
 // (data segments of at most 8192 bytes, no AHS; RFC 7143 section 6.3), until the connection changes
-// into its final mode.
+// into its final mode. Login goes to and fro: after each PDU nothing is framed until it has been
+// answered by send(), so what follows the last one is never taken for login.
 #pragma once
 
-#include <functional>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "base/output_queue.h"
@@ -18,7 +20,8 @@ class StreamLoginChannel final : public LoginChannel, public StreamEndpoint {
   class Client {
    public:
     virtual void login_pdu(ControlPdu pdu) = 0;
-    // The stream ended, or brought no login PDU: `why`.
+    // The stream ended, or brought no login PDU: `why`. Comes once at most, and not after close()
+    // or take_unread(); nothing is framed afterwards.
     virtual void login_stream_failed(ErrorCode why) = 0;
 
    protected:
@@ -44,18 +47,27 @@ class StreamLoginChannel final : public LoginChannel, public StreamEndpoint {
   std::size_t gather(std::span<Bytes> out) override;
   void sent(std::size_t n, Time now) override;
   void transport_closed(ErrorCode why, Time now) override;
-  std::optional<Time> deadline() const override { return {}; }
-  void expired(Time now) override { (void)now; }
+  std::optional<Time> deadline() const override;
+  void expired(Time now) override;
   CloseWish close_wish() const override;
 
  private:
+  static constexpr std::array<std::byte, 3> kZeros{};
+
+  std::optional<Bhs> header() const;
+  ErrorCode fault() const;
+  bool whole_pdu() const;
   void frame();
+  void fail(ErrorCode why);
+  void attention();
 
   Client& client_;
   StreamHost* host_ = nullptr;
-  std::vector<std::byte> input_;
-  std::size_t input_used_ = 0;
+  std::vector<std::byte> input_;  // of fixed size; of it are
+  std::size_t input_used_ = 0;    // received and not framed
   OutputQueue output_;
+  bool first_ = true;           // no PDU has been framed
+  bool awaits_answer_ = false;  // one has been and was not answered
   bool closing_ = false;
   bool stopped_ = false;
 };
