@@ -55,6 +55,10 @@ class LoginAuthority {
     SessionType session_type;
     std::string_view initiator_name;
     std::string_view target_name;  // empty for discovery
+    // Which session is meant (RFC 7143 section 6.3.1): tsih is 0 for a new one.
+    Isid isid{};
+    std::uint16_t tsih = 0;
+    std::uint16_t cid = 0;
   };
   struct Verdict {
     ErrorCode error;  // such as login_target_not_found; none: go on
