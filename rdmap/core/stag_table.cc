@@ -31,7 +31,7 @@ bool allows(Access access, Access right) {
 
 StagTable::StagTable(std::uint32_t max_regions, bool zero_based)
     : max_regions_(std::min(max_regions, kMostRegions)),
-      slot_mask_(std::bit_ceil(std::max(max_regions_, 1u)) - 1),
+      slot_mask_(std::bit_ceil(max_regions_ + 1) - 1),
       zero_based_(zero_based) {}
 
 Result<StagTable::Entry> StagTable::add(MutableBytes memory, Access access) {
@@ -79,6 +79,15 @@ const StagTable::Slot* StagTable::find(Stag stag) const {
   if (index >= slots_.size()) return nullptr;
   const Slot& slot = slots_[index];
   return slot.live && slot.stag == stag.value ? &slot : nullptr;
+}
+
+// Slot max_regions_ is within the mask and never filled.
+Stag StagTable::unused_stag() {
+  std::uint32_t stag;
+  do {
+    stag = (random_.next() & ~slot_mask_) | max_regions_;
+  } while (stag == 0);
+  return Stag{stag};
 }
 
 // Never 0, which many stacks take for "none", and never what the slot had last.

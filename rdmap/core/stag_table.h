@@ -35,6 +35,10 @@ class StagTable {
   // Ends `stag`; gives the memory that was open under it, or errc::rdmap_invalid_stag.
   Result<MutableBytes> remove(Stag stag);
 
+  // An STag that never names a region of this table: for the sinks of our own RDMA Reads, which are
+  // matched by the requester and must be out of reach for RDMA Writes.
+  Stag unused_stag();
+
   bool contains(Stag stag) const { return find(stag) != nullptr; }
   std::size_t size() const { return live_; }
 

@@ -52,13 +52,8 @@ void WorkQueue::complete_front(CompletionQueue& into) {
   queue_.pop_front();
 }
 
-std::size_t WorkQueue::retire(CompletionQueue& into) {
-  std::size_t n = 0;
-  for (; n < started_ && queue_.front().finished; --started_, --flushed_) {
-    complete_front(into);
-    ++n;
-  }
-  return n;
+void WorkQueue::retire(CompletionQueue& into) {
+  for (; started_ > 0 && queue_.front().finished; --started_, --flushed_) complete_front(into);
 }
 
 void WorkQueue::abandon(ErrorCode why, CompletionQueue& into) {

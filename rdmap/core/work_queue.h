@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "rdmap/rcap.h"
 
@@ -15,12 +16,18 @@ namespace openiser::rdmap {
 // Completions not yet polled, oldest first.
 class CompletionQueue {
  public:
-  void push(Completion completion) { queue_.push_back(std::move(completion)); }
+  void push(Completion completion) {
+    queue_.push_back(std::move(completion));
+    news_ = true;
+  }
   std::size_t poll(std::span<Completion> out);
-  bool empty() const { return queue_.empty(); }
+  // Whether something was pushed that the client has not been told of.
+  bool has_news() const { return news_; }
+  bool take_news() { return std::exchange(news_, false); }
 
  private:
   std::deque<Completion> queue_;
+  bool news_ = false;
 };
 
 // A posted send, write or read.
@@ -56,8 +63,8 @@ class WorkQueue {
   // The nth started work that has not completed, in order of submission; null beyond the last.
   Work* started(std::size_t n) { return n < started_ ? &queue_[n] : nullptr; }
 
-  // Completes finished works from the front, up to the first that is not; returns how many.
-  std::size_t retire(CompletionQueue& into);
+  // Completes finished works from the front, up to the first that is not.
+  void retire(CompletionQueue& into);
   // Completes everything: what is finished with its status, the rest with `why`.
   void abandon(ErrorCode why, CompletionQueue& into);
 

@@ -92,7 +92,6 @@ class End final : public QueuePair {
   bool established_ = false;
   bool ended_ = false;
   bool end_reported_ = false;
-  bool unannounced_ = false;
 };
 
 End::End(const LoopbackSettings& mine, const LoopbackSettings& peers, std::shared_ptr<Ends> ends,
@@ -116,9 +115,7 @@ Result<MemoryRegion> End::register_memory(MutableBytes memory, Access access) {
 
 void End::post_receive(Buffer buffer, WorkId id) {
   receives_.post(std::move(buffer), id);
-  if (!ended_) return;
-  receives_.abandon(errc::not_connected, completions_);
-  unannounced_ = true;
+  if (ended_) receives_.abandon(errc::not_connected, completions_);
 }
 
 void End::post_send(SendWork work) {
@@ -128,9 +125,7 @@ void End::post_send(SendWork work) {
 
 void End::post(Work work) {
   works_.post(std::move(work));
-  if (!ended_) return;
-  works_.abandon(errc::not_connected, completions_);
-  unannounced_ = true;
+  if (ended_) works_.abandon(errc::not_connected, completions_);
 }
 
 bool End::execute(const ErrorCode* failure) {
@@ -175,7 +170,7 @@ bool End::respond(const ErrorCode* failure) {
   }
   read->finished = true;
   --peer()->reads_outstanding_;
-  if (peer()->works_.retire(peer()->completions_) > 0) peer()->unannounced_ = true;
+  peer()->works_.retire(peer()->completions_);
   return true;
 }
 
@@ -193,7 +188,7 @@ bool End::start_next(const ErrorCode* failure) {
     fail(error, failure || read ? work : nullptr);
     return true;
   }
-  if (works_.retire(completions_) > 0) unannounced_ = true;
+  works_.retire(completions_);
   return true;
 }
 
@@ -226,7 +221,6 @@ ErrorCode End::send(Work& work) {
     return errc::rdmap_cannot_invalidate;
   }
   receives.complete(work.length(), work.invalidate, work.solicited_event, peer()->completions_);
-  peer()->unannounced_ = true;
   return {};
 }
 
@@ -281,7 +275,6 @@ void End::end(ErrorCode why) {
   owed_.clear();
   works_.abandon(errc::flushed, completions_);
   receives_.abandon(errc::flushed, completions_);
-  unannounced_ = !completions_.empty();
 }
 
 void End::establish(Bytes peer_private_data) {
@@ -293,7 +286,7 @@ void End::establish(Bytes peer_private_data) {
 }
 
 void End::notify() {
-  if (std::exchange(unannounced_, false) && client_) client_->completions_ready();
+  if (completions_.take_news() && client_) client_->completions_ready();
   if (ended_ && !std::exchange(end_reported_, true) && client_) client_->disconnected(why_);
 }
 

@@ -1,0 +1,182 @@
+#include "rdmap/core/fpdu_receiver.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "rdmap/errors.h"
+
+namespace openiser::rdmap {
+namespace {
+
+// Holds the largest FPDU with its markers (66 KiB) and more: one read takes many small FPDUs.
+constexpr std::size_t kStagingSize = 128 << 10;
+// From this payload on, placing directly saves more than the read of its own costs.
+constexpr std::size_t kDirectPayload = 16 << 10;
+// What is read behind a directly placed payload: its trailer and the start of what follows, whose
+// payload, most likely large too, should be placed directly in turn.
+constexpr std::size_t kBehindDirect = 4096;
+
+}  // namespace
+
+RefusedUlpdu RefusedUlpdu::of(Bytes start, std::size_t ulpdu_size) {
+  RefusedUlpdu refused;
+  refused.start_size = std::min({start.size(), ulpdu_size, refused.start.size()});
+  std::ranges::copy(start.first(refused.start_size), refused.start.begin());
+  refused.ulpdu_size = ulpdu_size;
+  return refused;
+}
+
+FpduReceiver::FpduReceiver(DdpPlacement& placement)
+    : placement_(placement), staging_(Buffer::allocate(kStagingSize)) {}
+
+std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
+  ISER_ASSERT(!into.empty());
+  compact();
+  const MutableBytes tail = staging_.bytes().subspan(end_);
+  if (!direct_) {
+    into[0] = tail;
+    return 1;
+  }
+  std::size_t places = 0;
+  if (direct_->missing() > 0) {
+    // Nothing is staged while payload is missing, so a revoked one's can go over the tail's end.
+    into[places++] =
+        direct_->revoked
+            ? tail.subspan(kBehindDirect, std::min(direct_->missing(), tail.size() - kBehindDirect))
+            : direct_->segment.destination.subspan(direct_->placed);
+    const bool all = into[0].size() == direct_->missing();
+    if (!all || places == into.size()) return places;
+  }
+  into[places++] = tail.first(kBehindDirect);
+  return places;
+}
+
+void FpduReceiver::filled(std::size_t n) {
+  if (discarding_) return;
+  if (direct_ && direct_->missing() > 0) {
+    const std::size_t payload = std::min(n, direct_->missing());
+    const Bytes place = direct_->revoked
+                            ? Bytes(staging_.bytes().subspan(kBehindDirect))
+                            : Bytes(direct_->segment.destination.subspan(direct_->placed));
+    direct_->check.update(place.first(payload));
+    direct_->placed += payload;
+    n -= payload;
+  }
+  ISER_ASSERT(n <= staging_.size() - end_);
+  end_ += n;
+}
+
+void FpduReceiver::compact() {
+  if (discarding_) begin_ = end_;
+  if (begin_ == 0) return;
+  if (begin_ < end_) std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
+Status FpduReceiver::process() {
+  while (!discarding_) {
+    if (direct_) {
+      if (!direct_complete()) break;
+      if (const auto finished = finish_direct(); !finished) return finished;
+      continue;
+    }
+    const auto fpdu = whole_fpdu();
+    if (!fpdu) {
+      if (!begin_direct()) break;
+      continue;
+    }
+    const auto ulpdu = decoder_.decode(*fpdu, scratch_);
+    if (!ulpdu) return refuse(ulpdu.error(), {}, 0);
+    validated_one_ = true;
+    begin_ += fpdu->size();
+    if (const auto handled = handle(*ulpdu); !handled) return handled;
+  }
+  return {};
+}
+
+std::optional<Bytes> FpduReceiver::whole_fpdu() const {
+  const Bytes there = staged();
+  if (there.size() < decoder_.prefix_size()) return std::nullopt;
+  const std::size_t size = decoder_.wire_size(there);
+  if (there.size() < size) return std::nullopt;
+  return there.first(size);
+}
+
+Status FpduReceiver::handle(Bytes ulpdu) {
+  const auto segment = placement_.admit(ulpdu, ulpdu.size());
+  if (!segment) return refuse(segment.error(), ulpdu, ulpdu.size());
+  if (!segment->destination.empty()) {
+    std::memcpy(segment->destination.data(), ulpdu.data() + ulpdu.size() - segment->length,
+                segment->length);
+  }
+  if (const auto delivered = placement_.deliver(*segment, ulpdu); !delivered) {
+    return refuse(delivered.error(), ulpdu, ulpdu.size());
+  }
+  return {};
+}
+
+// Headers that are refused are looked at again when the whole FPDU is there: a wrong CRC is the
+// first thing to be told (RFC 5044 section 8).
+bool FpduReceiver::begin_direct() {
+  const Bytes there = staged();
+  if (decoder_.markers() || there.size() < kFpduLengthSize + kUntaggedHeaderSize) return false;
+  const std::size_t ulpdu_size = decoder_.ulpdu_size(there);
+  if (ulpdu_size < kDirectPayload) return false;
+  const Bytes ulpdu =
+      there.subspan(kFpduLengthSize, std::min(ulpdu_size, there.size() - kFpduLengthSize));
+  const auto segment = placement_.admit(ulpdu, ulpdu_size);
+  if (!segment || segment->destination.empty()) return false;
+
+  direct_ = Direct{*segment, FpduCheck(decoder_.crc()), RefusedUlpdu::of(ulpdu, ulpdu_size)};
+  const std::size_t header = ddp_header_size(segment->row->tagged);
+  direct_->check.update(there.first(kFpduLengthSize + header));
+  const Bytes payload = ulpdu.subspan(header);
+  std::ranges::copy(payload, segment->destination.begin());
+  direct_->check.update(payload);
+  direct_->placed = payload.size();
+  begin_ += kFpduLengthSize + ulpdu.size();
+  return true;
+}
+
+bool FpduReceiver::direct_complete() const {
+  return direct_->missing() == 0 && staged().size() >= fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
+}
+
+Status FpduReceiver::finish_direct() {
+  const std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
+  Direct done = std::move(*direct_);
+  direct_.reset();
+  const Bytes start = Bytes(done.ulpdu.start).first(done.ulpdu.start_size);
+  if (const auto good = done.check.finish(staged().first(trailer)); !good) {
+    return refuse(good.error(), {}, 0);
+  }
+  validated_one_ = true;
+  begin_ += trailer;
+  if (done.revoked) {
+    return refuse(errc::ddp_tagged_invalid_stag, start, done.ulpdu.ulpdu_size);
+  }
+  if (const auto delivered = placement_.deliver(done.segment, {}); !delivered) {
+    return refuse(delivered.error(), start, done.ulpdu.ulpdu_size);
+  }
+  return {};
+}
+
+Status FpduReceiver::refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size) {
+  refused_ = RefusedUlpdu::of(start, ulpdu_size);
+  return error;
+}
+
+void FpduReceiver::stop_placing(Bytes memory) {
+  if (!direct_ || memory.empty()) return;
+  const std::byte* place = direct_->segment.destination.data();
+  if (place >= memory.data() && place < memory.data() + memory.size()) direct_->revoked = true;
+}
+
+void FpduReceiver::discard() {
+  discarding_ = true;
+  direct_.reset();
+}
+
+}  // namespace openiser::rdmap

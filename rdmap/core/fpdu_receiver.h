@@ -1,0 +1,90 @@
+// The receiving side of MPA (RFC 5044 section 6): one staging buffer filled by as few reads as
+// possible, FPDUs taken from it in place. The payload of a large FPDU that is not there yet is
+// received straight into its final place instead, with the CRC computed as it comes; its headers
+// have been checked by then, so nothing outside the memory they name is written even if the CRC
+// turns out wrong. With markers everything goes through the staging buffer.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/buffer.h"
+#include "rdmap/core/ddp_placement.h"
+#include "rdmap/core/read_queue.h"
+#include "rdmap/wire/fpdu.h"
+
+namespace openiser::rdmap {
+
+// The start of a ULPDU that was refused, for the Terminate that reports it.
+struct RefusedUlpdu {
+  std::array<std::byte, kReadRequestUlpduSize> start{};
+  std::size_t start_size = 0;
+  std::size_t ulpdu_size = 0;
+
+  static RefusedUlpdu of(Bytes start, std::size_t ulpdu_size);
+};
+
+class FpduReceiver {
+ public:
+  explicit FpduReceiver(DdpPlacement& placement);
+
+  // Where the next bytes go: at least one place, never empty.
+  std::size_t space(std::span<MutableBytes> into);
+  // The first `n` bytes of that are there.
+  void filled(std::size_t n);
+
+  // Before Full Operation: what has come, and how much of it is taken.
+  Bytes staged() const { return staging_.bytes().subspan(begin_, end_ - begin_); }
+  void drop(std::size_t n) { begin_ += n; }
+  // Full Operation begins with the first byte staged.
+  void start(bool crc, bool markers) { decoder_ = FpduDecoder(crc, markers); }
+
+  // Places and delivers what is there. An error ends reception: call discard().
+  Status process();
+  // What process() failed on; empty for errors of MPA, which name no ULPDU.
+  const RefusedUlpdu& refused() const { return refused_; }
+
+  // At least one FPDU had a good CRC and good markers (RFC 5044 section 7.1.2).
+  bool validated_one() const { return validated_one_; }
+  bool between_fpdus() const { return !direct_ && begin_ == end_; }
+  // Nothing is written into `memory` any more: what still comes for it is thrown away, and then
+  // refused.
+  void stop_placing(Bytes memory);
+  // From now on everything received is thrown away.
+  void discard();
+
+ private:
+  // An FPDU whose payload is received into its place.
+  struct Direct {
+    Segment segment;
+    FpduCheck check;
+    RefusedUlpdu ulpdu;
+    std::size_t placed = 0;
+    bool revoked = false;
+    std::size_t missing() const { return segment.length - placed; }
+  };
+
+  std::optional<Bytes> whole_fpdu() const;
+  Status handle(Bytes ulpdu);
+  bool begin_direct();
+  void fill_direct(Bytes bytes);
+  bool direct_complete() const;
+  Status finish_direct();
+  Status refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size);
+  void compact();
+
+  DdpPlacement& placement_;
+  FpduDecoder decoder_{true, false};
+  Buffer staging_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::vector<std::byte> scratch_;
+  std::optional<Direct> direct_;
+  RefusedUlpdu refused_;
+  bool validated_one_ = false;
+  bool discarding_ = false;
+};
+
+}  // namespace openiser::rdmap
