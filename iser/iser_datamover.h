@@ -36,6 +36,9 @@ struct Settings {
   BaseOffset base_offset = BaseOffset::whole_buffer;
   // Receives for PDUs that are not answers: commands in the window plus unexpected PDUs.
   std::uint32_t command_window = 128;
+  // Initiator that logs in over the queue pair: the InitiatorRecvDataSegmentLength it offers.
+  // Receives posted during the login are of that size, as a target may send before more are posted.
+  std::uint32_t recv_data_segment_length = 8192;
   bool send_solicited_events = false;
   bool send_with_invalidate = true;
   // Target: hold back unexpected PDUs until the first PDU came in (RFC 7145 section 5.1.3).

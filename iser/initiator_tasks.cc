@@ -1,0 +1,56 @@
+#include "iser/initiator_tasks.h"
+
+#include "iscsi/errors.h"
+
+namespace openiser::iser {
+namespace {
+
+rdmap::RemoteMemory advertised(const rdmap::MemoryRegion& region) {
+  return {.stag = region.stag(), .offset = region.base_offset()};
+}
+
+// Of the write buffer, what the Write STag opens; empty when all of it goes unasked.
+MutableBytes opened(const iscsi::TaskMemory& memory, BaseOffset base_offset) {
+  if (memory.out.size() <= memory.unsolicited_size) return {};
+  const Bytes part = base_offset == BaseOffset::solicited_part
+                         ? memory.out.subspan(memory.unsolicited_size)
+                         : memory.out;
+  return {const_cast<std::byte*>(part.data()), part.size()};  // opened for reading only
+}
+
+}  // namespace
+
+Result<ControlHeader> InitiatorTasks::open(std::uint32_t initiator_task_tag,
+                                           const iscsi::TaskMemory* memory,
+                                           BaseOffset base_offset) {
+  ControlHeader header;
+  Task& task = tasks_.insert(initiator_task_tag, {});
+  if (!memory) return header;
+  if (const MutableBytes out = opened(*memory, base_offset); !out.empty()) {
+    auto region = queue_pair_.register_memory(out, rdmap::Access::remote_read);
+    if (!region) return region.error();
+    task.write = std::move(*region);
+    header.write = advertised(task.write);
+  }
+  if (!memory->in.empty()) {
+    auto region = queue_pair_.register_memory(memory->in, rdmap::Access::remote_write);
+    if (!region) return region.error();
+    task.read = std::move(*region);
+    header.read = advertised(task.read);
+  }
+  return header;
+}
+
+ErrorCode InitiatorTasks::conclude(std::uint32_t initiator_task_tag,
+                                   std::optional<rdmap::Stag> invalidated) {
+  const Task* task = tasks_.find(initiator_task_tag);
+  if (invalidated) {
+    const bool ours = task && ((task->read && task->read.stag() == *invalidated) ||
+                               (task->write && task->write.stag() == *invalidated));
+    if (!ours) return iscsi::errc::iser_invalidated_stag;
+  }
+  tasks_.erase(initiator_task_tag);
+  return {};
+}
+
+}  // namespace openiser::iser
