@@ -17,9 +17,9 @@ struct BlockDeviceProperties {
   std::uint32_t block_size = 512;
   std::uint32_t physical_block_size = 512;
   bool read_only = false;
-  bool write_cache = false;  // flush() matters
-  bool unmap = false;
-  bool write_same = false;
+  bool write_cache = false;               // flush() matters
+  bool unmap = false;                     // UNMAP; what is read afterwards is anybody's guess
+  bool write_same = false;                // write_zeroes() is quick
   std::uint32_t max_transfer_blocks = 0;  // 0: no limit
   std::uint32_t max_unmap_blocks = 0;
   std::string vendor, product, revision, serial;
@@ -40,6 +40,7 @@ class BlockDevice {
   // Everything written before is on stable storage when done (SYNCHRONIZE CACHE).
   virtual void flush(Done done) = 0;
   virtual void unmap(std::uint64_t offset, std::uint64_t length, Done done) = 0;
+  // Reads give zeroes afterwards; the device may deallocate the range.
   virtual void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) = 0;
 
   // The same, waited for. Not on the device's own thread.

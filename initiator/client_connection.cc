@@ -1,0 +1,262 @@
+#include "initiator/client_connection.h"
+
+#include "base/assert.h"
+#include "iscsi/login/stream_login_channel.h"
+#include "iscsi/tcp_datamover/tcp_datamover.h"
+#include "rdmap/iwarp.h"
+
+namespace openiser::initiator {
+namespace {
+
+iscsi::Preferences preferences_of(const ConnectSettings& settings) {
+  iscsi::Preferences wanted;
+  wanted.header_digest_crc32c = wanted.data_digest_crc32c = false;
+  if (settings.url.wire == Wire::plain || settings.discovery) {
+    wanted.header_digest_crc32c = settings.url.header_digest;
+    wanted.header_digest_none = !settings.url.header_digest;
+    wanted.data_digest_crc32c = settings.url.data_digest;
+    wanted.data_digest_none = !settings.url.data_digest;
+  } else {
+    wanted.rdma_extensions = true;
+    wanted.rdma_required = true;
+    wanted.rfc7145 = !settings.url.rfc5046;
+  }
+  wanted.login_timeout = settings.login_timeout;
+  return wanted;
+}
+
+rdmap::MpaSettings mpa_settings_of(const ConnectSettings& settings, std::uint32_t emss) {
+  rdmap::MpaSettings mpa;
+  mpa.crc = settings.url.crc;
+  mpa.markers = settings.url.markers;
+  mpa.emss = emss;
+  mpa.start_up_timeout = settings.login_timeout;
+  // RFC 5046 knows no base offsets: every advertised buffer starts at Tagged Offset 0.
+  mpa.zero_based_offsets = settings.url.rfc5046;
+  return mpa;
+}
+
+iser::Settings iser_settings_of(const ConnectSettings& settings) {
+  iser::Settings wanted;
+  wanted.role = iser::Role::initiator;
+  wanted.dialect = settings.url.rfc5046 ? iser::Dialect::rfc5046 : iser::Dialect::rfc7145;
+  wanted.send_solicited_events = settings.url.rfc5046;
+  // LIO, tgt and SCST read from the base as if it meant the solicited part, and never see a key
+  // that says otherwise.
+  if (settings.url.wire == Wire::rdma_first) wanted.base_offset = iser::BaseOffset::solicited_part;
+  return wanted;
+}
+
+}  // namespace
+
+class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
+                                      public iser::IserConnection::LoginClient,
+                                      public iscsi::InitiatorSessionHost {
+ public:
+  State(rdmap::EventLoop& loop, BufferPool& pool, ConnectSettings settings, Events& events)
+      : loop_(loop), pool_(pool), settings_(std::move(settings)), events_(events) {
+    info_.wire = settings_.discovery ? Wire::plain : settings_.url.wire;
+    connect_.emplace(loop_, settings_.url.host, settings_.url.port, settings_.connect_timeout,
+                     [this](Result<rdmap::Socket> socket) { connected(std::move(socket)); });
+  }
+
+  const ConnectionInfo& info() const { return info_; }
+
+  void cancel() {
+    connect_.reset();
+    fail(iscsi::errc::terminated, "");
+  }
+
+ private:
+  // --- set-up ---
+
+  void connected(Result<rdmap::Socket> socket) {
+    if (!socket) return fail(socket.error(), "");
+    info_.local_address = socket->local_address();
+    info_.peer_address = socket->peer_address();
+    emss_ = socket->emss();
+    driver_.emplace(loop_, std::move(*socket), [this](ErrorCode why) { socket_closed(why); });
+    if (info_.wire == Wire::rdma_first) return start_rdma_first();
+    stream_ = std::make_unique<iscsi::StreamLoginChannel>(*this);
+    driver_->drive(*stream_);
+    start_login(*stream_, false);
+  }
+
+  void start_rdma_first() {
+    rdmap::MpaSettings mpa = mpa_settings_of(settings_, emss_);
+    mpa.private_data = iser::encode(
+        iser::CmHeader{.zero_based_not_supported = true, .send_invalidate_not_supported = false});
+    auto queue_pair = rdmap::make_iwarp_queue_pair(rdmap::MpaRole::initiator, mpa, loop_.now());
+    StreamEndpoint& endpoint = *queue_pair;
+    iser_ = iser::IserConnection::create(std::move(queue_pair), iser_settings_of(settings_), pool_,
+                                         this);
+    driver_->drive(endpoint);
+    arm_iser();
+  }
+
+  void start_login(iscsi::LoginChannel& channel, bool rdma_connection) {
+    channel_ = &channel;
+    iscsi::InitiatorIdentity who;
+    who.initiator_name = settings_.initiator_name;
+    who.isid = settings_.isid;
+    if (!settings_.discovery) who.target_name = settings_.url.target;
+    login_.emplace(std::move(who), preferences_of(settings_), rdma_connection, loop_.now());
+    apply(login_->start(loop_.now()));
+  }
+
+  void apply(iscsi::LoginStep step) {
+    if (step.send) channel_->send(std::move(*step.send));
+    switch (step.outcome) {
+      case iscsi::LoginStep::Outcome::going_on:
+        login_timer_.set(login_->deadline());
+        return;
+      case iscsi::LoginStep::Outcome::succeeded:
+        login_timer_.set({});
+        // The change of mode replaces the endpoint whose call this may be.
+        loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
+          if (!alive.expired() && !ended_) log_in_done();
+        });
+        return;
+      case iscsi::LoginStep::Outcome::authorize:  // a target's outcome
+      case iscsi::LoginStep::Outcome::failed:
+        break;
+    }
+    std::string detail = step.detail;
+    if (step.error == iscsi::errc::login_redirected) detail = login_->redirect_address();
+    fail(step.error, detail);
+  }
+
+  void log_in_done() {
+    info_.parameters = login_->parameters();
+    if (iser_) {
+      enable_rdma_first();
+    } else if (info_.parameters.rdma_extensions) {
+      switch_to_rdma();
+    } else {
+      switch_to_plain();
+    }
+    if (ended_) return;
+    events_.logged_in(*session_);
+  }
+
+  void switch_to_plain() {
+    tcp_ = iscsi::make_tcp_datamover(iscsi::Role::initiator, info_.parameters, pool_,
+                                     stream_->take_unsent(), stream_->take_unread());
+    session_ = iscsi::InitiatorSession::create(info_.parameters, *tcp_, *this, settings_.limits);
+    tcp_->set_client(session_.get());
+    driver_->drive(*tcp_);
+    arm_session();
+  }
+
+  // Stream-first: MPA starts right behind the final Login Response (RFC 5046 section 5.1.2).
+  void switch_to_rdma() {
+    rdmap::Upgrade upgrade{stream_->take_unsent(), stream_->take_unread()};
+    auto queue_pair =
+        rdmap::make_iwarp_queue_pair(rdmap::MpaRole::initiator, mpa_settings_of(settings_, emss_),
+                                     loop_.now(), std::move(upgrade));
+    StreamEndpoint& endpoint = *queue_pair;
+    iser_ = iser::IserConnection::create(std::move(queue_pair), iser_settings_of(settings_), pool_,
+                                         nullptr);
+    if (!enable_iser()) return;
+    driver_->drive(endpoint);
+  }
+
+  void enable_rdma_first() { enable_iser(); }
+
+  bool enable_iser() {
+    if (const Status got = iser_->allocate_connection_resources(info_.parameters); !got) {
+      fail(got.error(), "no memory for the connection's receive buffers");
+      return false;
+    }
+    session_ = iscsi::InitiatorSession::create(info_.parameters, *iser_, *this, settings_.limits);
+    iser_->enable_datamover(*session_);
+    arm_iser();
+    arm_session();
+    return true;
+  }
+
+  // --- what the parts say ---
+
+  void login_pdu(iscsi::ControlPdu pdu) override {
+    if (login_ && !ended_) apply(login_->receive(pdu, loop_.now()));
+  }
+  void login_stream_failed(ErrorCode why) override { fail(why, "during login"); }
+  void login_connection_failed(ErrorCode why) override { fail(why, "while setting up RDMA"); }
+  void queue_pair_established(const rdmap::Established& how) override {
+    info_.rdma = how.capabilities;
+    info_.crc = how.crc;
+    info_.markers_sent = how.markers_sent;
+    info_.markers_received = how.markers_received;
+    start_login(*iser_, true);
+  }
+
+  void session_ended(ErrorCode why) override { report(why, ""); }
+  Time now() const override { return loop_.now(); }
+  void deadline_changed() override { arm_session(); }
+
+  void socket_closed(ErrorCode why) {
+    if (!session_) fail(why ? why : ErrorCode(iscsi::errc::connection_closed), "during login");
+  }
+
+  // --- the end ---
+
+  void fail(ErrorCode why, const std::string& detail) {
+    login_timer_.set({});
+    report(why, detail);
+  }
+
+  void report(ErrorCode why, const std::string& detail) {
+    if (std::exchange(ended_, true)) return;
+    events_.connection_ended(why, detail);
+  }
+
+  void arm_session() {
+    if (session_) session_timer_.set(session_->deadline());
+  }
+  void arm_iser() {
+    if (iser_) iser_timer_.set(iser_->deadline());
+  }
+
+  rdmap::EventLoop& loop_;
+  BufferPool& pool_;
+  const ConnectSettings settings_;
+  Events& events_;
+  ConnectionInfo info_;
+  std::uint32_t emss_ = 1460;
+  bool ended_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+
+  std::optional<rdmap::Connect> connect_;
+  std::optional<iscsi::InitiatorLogin> login_;
+  iscsi::LoginChannel* channel_ = nullptr;
+  std::unique_ptr<iscsi::StreamLoginChannel> stream_;
+  std::unique_ptr<iscsi::TcpDatamover> tcp_;
+  std::unique_ptr<iser::IserConnection> iser_;
+  std::unique_ptr<iscsi::InitiatorSession> session_;
+  // The driver goes first: it may hold pieces of what the endpoints are sending.
+  std::optional<rdmap::TcpDriver> driver_;
+  rdmap::Timer login_timer_{loop_, [this] {
+                              if (login_ && !ended_) apply(login_->expired(loop_.now()));
+                            }};
+  rdmap::Timer session_timer_{loop_, [this] {
+                                session_->expired(loop_.now());
+                                arm_session();
+                              }};
+  rdmap::Timer iser_timer_{loop_, [this] {
+                             iser_->expired(loop_.now());
+                             arm_iser();
+                           }};
+};
+
+ClientConnection::ClientConnection(rdmap::EventLoop& loop, BufferPool& pool,
+                                   ConnectSettings settings, Events& events)
+    : state_(std::make_unique<State>(loop, pool, std::move(settings), events)) {}
+ClientConnection::~ClientConnection() = default;
+const ConnectionInfo& ClientConnection::info() const {
+  return state_->info();
+}
+void ClientConnection::cancel() {
+  state_->cancel();
+}
+
+}  // namespace openiser::initiator

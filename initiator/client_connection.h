@@ -1,0 +1,71 @@
+// One attempt at a connection to a target, on one event loop: connect, log in over the chosen wire,
+// then carry a session until it ends. Owns the driver, the endpoints and the session; its owner
+// hears of it through Events.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/buffer.h"
+#include "initiator/url.h"
+#include "iscsi/login/login.h"
+#include "iscsi/session/initiator_session.h"
+#include "iser/iser_datamover.h"
+#include "rdmap/tcp/tcp.h"
+
+namespace openiser::initiator {
+
+struct ConnectSettings {
+  // The wire to use, never automatic. `discovery`: a discovery session (plain, whatever the wire
+  // says).
+  Url url;
+  bool discovery = false;
+  std::string initiator_name;
+  iscsi::Isid isid{};
+  Duration connect_timeout = std::chrono::seconds(5);
+  Duration login_timeout = std::chrono::seconds(15);
+  iscsi::InitiatorSessionLimits limits;
+};
+
+// What an established connection turned out to be.
+struct ConnectionInfo {
+  Wire wire = Wire::plain;
+  iscsi::Parameters parameters;
+  std::string local_address, peer_address;
+  // With iSER, once the queue pair is up.
+  std::optional<rdmap::Capabilities> rdma;
+  bool crc = false;
+  bool markers_sent = false;
+  bool markers_received = false;
+};
+
+class ClientConnection {
+ public:
+  class Events {
+   public:
+    // Once at most: tasks may be submitted.
+    virtual void logged_in(iscsi::InitiatorSession& session) = 0;
+    // Exactly once: the connection is over; `detail` says in words what the error alone does not
+    // (may be empty). The ClientConnection may be destroyed, but not from inside the call.
+    virtual void connection_ended(ErrorCode why, const std::string& detail) = 0;
+
+   protected:
+    ~Events() = default;
+  };
+
+  // `pool` and `events` outlive it.
+  ClientConnection(rdmap::EventLoop& loop, BufferPool& pool, ConnectSettings settings,
+                   Events& events);
+  ~ClientConnection();
+
+  const ConnectionInfo& info() const;
+  // Before a session exists: give up. Later the session's own end() and logout() do.
+  void cancel();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace openiser::initiator

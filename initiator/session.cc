@@ -1,0 +1,380 @@
+#include "initiator/session.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "base/assert.h"
+#include "base/log.h"
+
+namespace openiser::initiator {
+namespace {
+
+// RFC 7143 section 11.12.5: type 10b, random. Kept for the life of the Session, so that a new login
+// reinstates the old.
+iscsi::Isid random_isid() {
+  iscsi::Isid isid{};
+  if (getrandom(isid.data(), isid.size(), 0) != static_cast<ssize_t>(isid.size())) {
+    throw SessionError("the system has no random numbers (getrandom failed)");
+  }
+  isid[0] = std::byte{0x80};
+  return isid;
+}
+
+std::vector<Wire> wires_of(const Url& url) {
+  if (url.wire != Wire::automatic) return {url.wire};
+  return {Wire::rdma_first, Wire::stream_first};
+}
+
+std::string in_words(const Url& url, Wire wire, ErrorCode why, const std::string& detail) {
+  std::string text = std::string(name_of(wire)) + " to " + url.host + ":" +
+                     std::to_string(url.port) + ": " + why.message();
+  if (!detail.empty()) text += " (" + detail + ")";
+  return text;
+}
+
+}  // namespace
+
+// What a command goes back to when the session below is done with it.
+class Command::Owner {
+ public:
+  virtual void command_done(Command& command) = 0;
+
+ protected:
+  ~Owner() = default;
+};
+
+void Command::done() {
+  owner_->command_done(*this);
+}
+
+// Lives on the loop's thread, but for what is marked.
+class Session::State final : public ClientConnection::Events, public Command::Owner {
+ public:
+  State(Url url, SessionOptions options, bool discovery)
+      : url_(std::move(url)),
+        options_(std::move(options)),
+        discovery_(discovery),
+        isid_(random_isid()) {
+    if (options_.initiator_name.empty()) options_.initiator_name = default_initiator_name();
+    wires_ = discovery ? std::vector<Wire>{Wire::plain} : wires_of(url_);
+  }
+
+  ~State() {
+    loop_.post([this] { close(); });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Any thread; returns when logged in, throws when every wire has failed.
+  void open() {
+    auto opened = opened_.get_future();
+    thread_ = std::thread([this] { run(); });
+    loop_.post([this] { connect(); });
+    const std::string failure = opened.get();
+    if (!failure.empty()) throw SessionError(failure);
+  }
+
+  // Any thread.
+  void submit(Command& command) {
+    command.owner_ = this;
+    if (loop_.on_this_thread()) return start(command);
+    loop_.post([this, &command] { start(command); });
+  }
+
+  // Any thread.
+  void post(std::function<void()> call) { loop_.post(std::move(call)); }
+
+  // Any thread but the loop's: `call` with the session, or null when there is none now.
+  void with_session(std::function<void(iscsi::InitiatorSession*)> call) {
+    loop_.post([this, call = std::move(call)] {
+      call(session_);
+      if (session_) session_->flush();
+    });
+  }
+
+  // Any thread.
+  ConnectionInfo info() const {
+    const std::lock_guard lock(mutex_);
+    return info_;
+  }
+  const Url& url() const { return url_; }
+  const rdmap::EventLoop& loop() const { return loop_; }
+
+ private:
+  void run() {
+    loop_.run();
+    // The loop's objects die on the loop's thread.
+    retry_.reset();
+    connection_.reset();
+    old_connection_.reset();
+  }
+
+  // --- connecting ---
+
+  void connect() {
+    ConnectSettings settings;
+    settings.url = url_;
+    settings.url.wire = wires_[wire_];
+    settings.discovery = discovery_;
+    settings.initiator_name = options_.initiator_name;
+    settings.isid = isid_;
+    settings.connect_timeout = options_.connect_timeout;
+    settings.login_timeout = options_.login_timeout;
+    // A target that does not know MPA may just stay silent: do not wait for it as long as for a
+    // login.
+    if (wire_ + 1 < wires_.size()) {
+      settings.login_timeout = std::min<Duration>(options_.login_timeout, std::chrono::seconds(3));
+    }
+    settings.limits = options_.limits;
+    old_connection_.reset();
+    connection_ = std::make_unique<ClientConnection>(loop_, pool_, std::move(settings), *this);
+  }
+
+  void logged_in(iscsi::InitiatorSession& session) override {
+    session_ = &session;
+    {
+      const std::lock_guard lock(mutex_);
+      info_ = connection_->info();
+    }
+    wires_ = {wires_[wire_]};  // what worked once is what recovery uses
+    wire_ = 0;
+    if (std::exchange(was_up_, true)) event("the connection is back");
+    recover_until_.reset();
+    tell_opened("");
+    auto waiting = std::exchange(waiting_, {});
+    for (Command* command : waiting) start(*command);
+  }
+
+  void connection_ended(ErrorCode why, const std::string& detail) override {
+    session_ = nullptr;
+    old_connection_ = std::move(connection_);
+    const std::string words = in_words(url_, wires_[wire_], why, detail);
+    if (!was_up_) failures_ += (failures_.empty() ? "" : "; ") + words;
+    if (closing_) return loop_.stop();
+    if (!was_up_ && wire_ + 1 < wires_.size()) {
+      ++wire_;
+      return loop_.defer([this] { connect(); });
+    }
+    if (!was_up_) return tell_opened(failures_);
+    recover(why, words);
+  }
+
+  void recover(ErrorCode why, const std::string& words) {
+    const Time now = loop_.now();
+    if (!recover_until_) {
+      event("the connection is lost: " + words);
+      recover_until_ = now + options_.recovery_timeout;
+      pause_ = std::chrono::milliseconds(50);
+    }
+    if (now >= *recover_until_) {
+      given_up_ = why ? why : ErrorCode(iscsi::errc::connection_closed);
+      fail_waiting();
+      return;
+    }
+    if (!retry_) retry_.emplace(loop_, [this] { connect(); });
+    retry_->set(now + pause_);
+    pause_ = std::min<Duration>(pause_ * 2, std::chrono::seconds(2));
+  }
+
+  void fail_waiting() {
+    auto waiting = std::exchange(waiting_, {});
+    for (Command* command : waiting) {
+      command->error = given_up_;
+      command->on_done(*command);
+    }
+  }
+
+  void tell_opened(const std::string& failure) {
+    if (!std::exchange(told_, true)) opened_.set_value(failure);
+  }
+
+  void event(const std::string& what) {
+    if (options_.on_event) options_.on_event(what);
+  }
+
+  // --- commands ---
+
+  void start(Command& command) {
+    if (session_) {
+      command.error = {};
+      session_->submit(command);
+      if (!std::exchange(flush_due_, true)) loop_.defer([this] { flush(); });
+      return;
+    }
+    if (given_up_ || closing_) {
+      command.error = given_up_ ? given_up_ : ErrorCode(iscsi::errc::not_logged_in);
+      command.on_done(command);
+      return;
+    }
+    waiting_.push_back(&command);
+  }
+
+  void flush() {
+    flush_due_ = false;
+    if (session_) session_->flush();
+  }
+
+  void command_done(Command& command) override {
+    const bool lost = command.error && command.error != iscsi::errc::task_aborted;
+    if (lost && !closing_ && options_.recovery_timeout > Duration::zero()) {
+      waiting_.push_back(&command);
+      return;
+    }
+    command.on_done(command);
+  }
+
+  // --- the end ---
+
+  void close() {
+    closing_ = true;
+    given_up_ = iscsi::errc::terminated;
+    retry_.reset();
+    fail_waiting();
+    if (session_) return session_->logout();
+    if (connection_) return connection_->cancel();
+    loop_.stop();
+  }
+
+  const Url url_;
+  SessionOptions options_;
+  const bool discovery_;
+  const iscsi::Isid isid_;
+
+  rdmap::EventLoop loop_;
+  BufferPool pool_;
+  std::thread thread_;
+  std::promise<std::string> opened_;
+  bool told_ = false;
+
+  std::vector<Wire> wires_;
+  std::size_t wire_ = 0;
+  std::string failures_;
+  std::unique_ptr<ClientConnection> connection_, old_connection_;
+  iscsi::InitiatorSession* session_ = nullptr;
+  bool was_up_ = false;
+  bool closing_ = false;
+  bool flush_due_ = false;
+  std::optional<Time> recover_until_;
+  Duration pause_{};
+  std::optional<rdmap::Timer> retry_;
+  ErrorCode given_up_;
+  std::deque<Command*> waiting_;
+
+  mutable std::mutex mutex_;
+  ConnectionInfo info_;
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+std::shared_ptr<Session> Session::open(const Url& url, SessionOptions options) {
+  if (url.target.empty()) throw UsageError("URL '" + url.text() + "' names no target");
+  if (url.wire == Wire::verbs) {
+    throw SessionError("wire=verbs: this build has no provider for RDMA cards; use wire=auto");
+  }
+  if (!url.user.empty()) {
+    throw SessionError("user=: this build cannot authenticate with CHAP; leave the key out");
+  }
+  auto state = std::make_unique<State>(url, std::move(options), false);
+  state->open();
+  return std::shared_ptr<Session>(new Session(std::move(state)));
+}
+
+std::vector<iscsi::TargetRecord> Session::discover(const Url& portal, SessionOptions options) {
+  State state(portal, std::move(options), true);
+  state.open();
+  std::promise<std::pair<ErrorCode, std::vector<iscsi::TargetRecord>>> answered;
+  state.with_session([&](iscsi::InitiatorSession* session) {
+    if (!session) return answered.set_value({iscsi::errc::not_logged_in, {}});
+    session->send_targets("All", [&](ErrorCode error, std::vector<iscsi::TargetRecord> records) {
+      answered.set_value({error, std::move(records)});
+    });
+  });
+  auto [error, records] = answered.get_future().get();
+  if (error) throw SessionError("discovery at " + portal.host + ": " + error.message());
+  return records;
+}
+
+ConnectionInfo Session::info() const {
+  return state_->info();
+}
+const Url& Session::url() const {
+  return state_->url();
+}
+
+void Session::submit(Command& command) {
+  state_->submit(command);
+}
+
+void Session::post(std::function<void()> call) { state_->post(std::move(call)); }
+
+void Session::execute(Command& command) {
+  ISER_ASSERT(!state_->loop().on_this_thread());
+  std::promise<void> finished;
+  command.on_done = [&](Command&) { finished.set_value(); };
+  submit(command);
+  finished.get_future().get();
+}
+
+Duration Session::ping(Bytes data) {
+  std::promise<ErrorCode> answered;
+  const Time start = state_->loop().now();
+  Time end = start;
+  state_->with_session([&](iscsi::InitiatorSession* session) {
+    if (!session) return answered.set_value(iscsi::errc::not_logged_in);
+    session->ping(data, [&](ErrorCode error, Bytes echo) {
+      end = state_->loop().now();
+      const bool same = std::equal(echo.begin(), echo.end(), data.begin(), data.end());
+      answered.set_value(error || same ? error : ErrorCode(iscsi::errc::protocol_error));
+    });
+  });
+  if (const ErrorCode error = answered.get_future().get()) {
+    throw SessionError("ping " + url().host + ": " + error.message());
+  }
+  return end - start;
+}
+
+iscsi::TaskManagementAnswer Session::manage(iscsi::TaskManagementFunction function,
+                                            const iscsi::Lun& lun) {
+  std::promise<std::pair<ErrorCode, iscsi::TaskManagementAnswer>> answered;
+  state_->with_session([&](iscsi::InitiatorSession* session) {
+    if (!session) return answered.set_value({iscsi::errc::not_logged_in, {}});
+    session->manage(function, lun, [&](ErrorCode error, iscsi::TaskManagementAnswer answer) {
+      answered.set_value({error, answer});
+    });
+  });
+  const auto [error, answer] = answered.get_future().get();
+  if (error) throw SessionError("task management at " + url().host + ": " + error.message());
+  return answer;
+}
+
+std::string default_initiator_name() {
+  std::ifstream file("/etc/iscsi/initiatorname.iscsi");
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view kKey = "InitiatorName=";
+    if (line.starts_with(kKey) && line.size() > kKey.size()) return line.substr(kKey.size());
+  }
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  std::string name = "iqn.2026-11.io.open-iser:";
+  for (const char* c = host; *c; ++c) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
+    name += std::isalnum(static_cast<unsigned char>(lower)) || lower == '.' || lower == '-' ? lower
+                                                                                            : '-';
+  }
+  return name;
+}
+
+iscsi::Lun encode_lun(std::uint16_t lun) {
+  iscsi::Lun bytes{};
+  store_be16(bytes.data(), lun < 256 ? lun : static_cast<std::uint16_t>(0x4000 | lun));
+  return bytes;
+}
+
+}  // namespace openiser::initiator
