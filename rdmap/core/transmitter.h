@@ -37,8 +37,10 @@ class Transmitter {
   void sent();
   // Every flushed work is framed, and so is every owed response.
   bool idle() { return !message_ && responder_.idle() && works_.next() == nullptr; }
-  // Frames a ULPDU as it is: a Terminate.
-  void append(Bytes ulpdu) { encoder_->append(output_, ulpdu); }
+  // Frames an untagged ULPDU as it is, a Terminate; small, so it is copied.
+  void append(Bytes ulpdu) {
+    encoder_->append(output_, ulpdu.first(kUntaggedHeaderSize), ulpdu.subspan(kUntaggedHeaderSize));
+  }
 
  private:
   // What is being framed: `work`, or the oldest owed response.

@@ -286,6 +286,7 @@ void End::establish(Bytes peer_private_data) {
 }
 
 void End::notify() {
+  if (end_reported_) return;
   if (completions_.take_news() && client_) client_->completions_ready();
   if (ended_ && !std::exchange(end_reported_, true) && client_) client_->disconnected(why_);
 }
