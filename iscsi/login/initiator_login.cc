@@ -76,6 +76,10 @@ class InitiatorLogin::Machine {
 };
 
 LoginStep InitiatorLogin::Machine::start() {
+  for (const std::string* name :
+       {&identity_.initiator_name, &identity_.initiator_alias, &identity_.target_name})
+    if (name->find('\0') != std::string::npos || name->size() > kMaxTextValue)
+      return fail(errc::bad_text, "a name or alias of ours is too long or has a NUL in it");
   auto& p = negotiator_.parameters();
   p.isid = identity_.isid;
   p.tsih = identity_.tsih;

@@ -8,10 +8,10 @@
 namespace openiser::iscsi {
 namespace {
 
-// RFC 7143 section 6.1, standard-label.
+// RFC 7143 section 6.1, standard-label; and the '#' of X#NodeArchitecture (section 13.26).
 bool is_label_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '-' || c == '+' || c == '@' || c == '_';
+         c == '-' || c == '+' || c == '@' || c == '_' || c == '#';
 }
 
 // `item`: what stands between two NULs, not empty.
