@@ -1,0 +1,33 @@
+# Programs that others wrote, over plain iSCSI against iser-targetd: libiscsi's tools and QEMU's block driver.
+. "$(dirname "$0")/lib.sh"
+requires iscsi-ls iscsi-inq iscsi-readcapacity16 qemu-img
+config_with_luns "lun: 0, memory: 64MiB" "lun: 3, memory: 32MiB, block_size: 4096"
+start_target
+plain=iscsi://$portal/$iqn
+
+iscsi-ls -s "iscsi://$portal" >"$work/ls"
+cat "$work/ls"
+grep -q "$iqn" "$work/ls" || fail "iscsi-ls does not list the target"
+grep -qi 'lun:0 ' "$work/ls" || fail "iscsi-ls does not list LUN 0"
+grep -qi 'lun:3 ' "$work/ls" || fail "iscsi-ls does not list LUN 3"
+
+iscsi-inq "$plain/0" | tee "$work/inq"
+grep -q 'Vendor:openiser' "$work/inq" || fail "iscsi-inq: vendor"
+for page in 0x00 0x80 0x83 0xb0 0xb1 0xb2; do
+    iscsi-inq -e -c "$page" "$plain/0" >"$work/vpd" || fail "iscsi-inq: VPD page $page"
+done
+
+iscsi-readcapacity16 "$plain/0" | tee "$work/capacity"
+grep -q 'RETURNED LOGICAL BLOCK ADDRESS:131071' "$work/capacity" || fail "capacity of LUN 0"
+iscsi-readcapacity16 "$plain/3" | grep -q 'LOGICAL BLOCK LENGTH IN BYTES:4096' || fail "block length of LUN 3"
+
+head -c 64M /dev/urandom >"$work/image"
+qemu-img convert -n -f raw -O raw "$work/image" "$plain/0"
+qemu-img convert -f raw -O raw "$plain/0" "$work/back"
+cmp "$work/image" "$work/back" || fail "qemu-img: what comes back differs"
+iser cp "iser://$portal/$iqn/0" "$work/back2" >/dev/null
+cmp "$work/image" "$work/back2" || fail "our initiator reads something else than QEMU wrote"
+qemu-img convert -f raw -O qcow2 "$plain/0" "$work/image.qcow2"
+qemu-img compare -f qcow2 -F raw "$work/image.qcow2" "$plain/0"
+iscsi-perf -b 8 -m 16 -t 2 "$plain/0" >"$work/perf" 2>&1 || fail "iscsi-perf: $(tail -n 3 "$work/perf")"
+stop_target
