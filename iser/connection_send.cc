@@ -1,6 +1,7 @@
 // What the session asks for.
 #include "base/assert.h"
 #include "iscsi/errors.h"
+#include "iscsi/pdu/ahs.h"
 #include "iser/connection.h"
 #include "iser/message.h"
 
@@ -140,7 +141,7 @@ void Connection::provide_for_answer(Opcode opcode) {
 
 void Connection::post_message(const ControlHeader& header, ControlPdu pdu,
                               std::optional<rdmap::Stag> invalidate) {
-  ISER_ASSERT(pdu.data.size() < (1u << 24) && pdu.ahs.size() <= kMaxAhs);
+  ISER_ASSERT(pdu.data.size() < (1u << 24) && pdu.ahs.size() <= iscsi::kMaxTotalAhs);
   pdu.bhs.set_data_segment_length(static_cast<std::uint32_t>(pdu.data.size()));
   pdu.bhs.set_total_ahs_length(pdu.ahs.size());
   queue_pair_->post_send({.id = 0,

@@ -1,7 +1,5 @@
 #include "iser/message.h"
 
-#include <algorithm>
-
 #include "iscsi/errors.h"
 
 namespace openiser::iser {
@@ -43,18 +41,6 @@ Buffer make_head(const ControlHeader& header, const iscsi::ControlPdu& pdu, Dial
   if (!pdu.ahs.empty())
     std::memcpy(head.data() + header_size + kBhsSize, pdu.ahs.data(), pdu.ahs.size());
   return head;
-}
-
-std::uint32_t bidirectional_read_length(Bytes ahs) {
-  constexpr std::uint8_t kBidirectionalRead = 2;
-  while (ahs.size() >= 4) {
-    const std::size_t length = load_be16(ahs.data());  // of what follows the type
-    if (load_u8(&ahs[2]) == kBidirectionalRead && length == 5 && ahs.size() >= 8)
-      return load_be32(&ahs[4]);
-    const std::size_t whole = 3 + length + pad4(3 + length);
-    ahs = ahs.subspan(std::min(whole, ahs.size()));
-  }
-  return 0;
 }
 
 std::optional<iscsi::Bhs> rejected_header(const iscsi::ControlPdu& reject) {

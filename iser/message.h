@@ -31,7 +31,7 @@ Buffer make_head(const ControlHeader& header, const iscsi::ControlPdu& pdu, Dial
 // nothing goes on.
 Buffer take_small(BufferPool& pool, std::size_t size);
 
-// Initiator Task Tag, CmdSN and Expected Data Transfer Length where a SCSI Command has them.
+// Fields of single kinds of PDU (RFC 7143 sections 11.3, 11.5, 11.7), read in place.
 inline std::uint32_t expected_data_transfer_length(const iscsi::Bhs& command) {
   return load_be32(&command.raw[20]);
 }
@@ -52,9 +52,6 @@ inline std::uint32_t referenced_task_tag(const iscsi::Bhs& bhs) {
 inline std::uint32_t target_transfer_tag(const iscsi::Bhs& bhs) {
   return load_be32(&bhs.raw[20]);
 }
-// Read length of a bidirectional command, from its AHS (RFC 7143 section 11.2.2.4); 0 without one.
-std::uint32_t bidirectional_read_length(Bytes ahs);
-
 // The request, if any, that a Reject stands for the answer of (RFC 7143 section 11.17: its data
 // segment is the rejected header).
 std::optional<iscsi::Bhs> rejected_header(const iscsi::ControlPdu& reject);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "iscsi/pdu/ahs.h"
 #include "iser/header.h"
 
 namespace openiser::iser {
@@ -28,7 +29,7 @@ std::uint32_t data_outs(const Settings& settings, const iscsi::Parameters& param
 }  // namespace
 
 std::size_t receive_size(Dialect dialect, std::size_t length) {
-  return facts(dialect).header_size + iscsi::kBhsSize + kMaxAhs + length + pad4(length);
+  return facts(dialect).header_size + iscsi::kBhsSize + iscsi::kMaxTotalAhs + length + pad4(length);
 }
 
 ReceivePlan receive_plan(const Settings& settings, const iscsi::Parameters& parameters) {

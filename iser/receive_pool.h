@@ -13,9 +13,6 @@
 
 namespace openiser::iser {
 
-// TotalAHSLength is one byte of words (RFC 7143 section 11.2.1.5): no receive can be too small for
-// a header that we have not refused yet.
-inline constexpr std::size_t kMaxAhs = 255 * 4;
 inline constexpr std::uint32_t kLoginDataSegment = 8192;  // RFC 7143 section 6.3
 
 struct ReceivePlan {
@@ -25,7 +22,7 @@ struct ReceivePlan {
 };
 // For full feature phase. At most 16 MiB of receives are for unsolicited Data-Outs.
 ReceivePlan receive_plan(const Settings& settings, const iscsi::Parameters& parameters);
-// Large enough for any PDU with a data segment of `length` bytes.
+// Large enough for any PDU with a data segment of `length` bytes, whatever its AHS.
 std::size_t receive_size(Dialect dialect, std::size_t length);
 
 class ReceivePool {

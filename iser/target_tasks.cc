@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "iscsi/errors.h"
+#include "iscsi/pdu/ahs.h"
 #include "iser/message.h"
 
 namespace openiser::iser {
@@ -23,6 +24,12 @@ Result<rdmap::RemoteMemory> place(const std::optional<rdmap::RemoteMemory>& base
   return rdmap::RemoteMemory{.stag = base->stag, .offset = base->offset + distance};
 }
 
+// Nothing where the command does not say: the session will have the same opinion of it.
+std::uint32_t bidirectional_read_length(const Buffer& ahs) {
+  const auto parsed = iscsi::parse_command_ahs(ahs.bytes());
+  return parsed ? parsed->bidirectional_read_length.value_or(0) : 0;
+}
+
 }  // namespace
 
 TargetTasks::TargetTasks(const iscsi::Parameters& parameters, BaseOffset base_offset,
@@ -41,7 +48,7 @@ ErrorCode TargetTasks::open(const iscsi::ControlPdu& command, const ControlHeade
   Task task{.write = header.write, .read = header.read, .cmd_sn = bhs.cmd_sn()};
   if (writes(bhs)) task.write_length = expected;
   if (reads(bhs))
-    task.read_length = writes(bhs) ? bidirectional_read_length(command.ahs.bytes()) : expected;
+    task.read_length = writes(bhs) ? bidirectional_read_length(command.ahs) : expected;
   task.unsolicited = unsolicited_length(bhs);
   tasks_.insert(bhs.initiator_task_tag(), task);
   return {};
