@@ -31,6 +31,10 @@ std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
                                                LogicalUnitSettings settings,
                                                std::unique_ptr<Store> store);
 
+// The store may have another size than when last looked at: any thread, by whoever knows of it.
+// Sessions that use the unit get a unit attention if it has.
+void check_capacity(LogicalUnit& unit);
+
 // The SCSI device of an iSCSI target.
 struct TargetDevice {
   std::string name;  // the IQN

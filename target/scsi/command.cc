@@ -1,0 +1,234 @@
+#include "target/scsi/command.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "target/scsi/nexus_state.h"
+
+namespace openiser::target {
+
+// Sends a small answer, once there is memory for it.
+class AnswerJob final : public Job {
+ public:
+  Step prepare(Command& command, StoreSlot&) const override {
+    const std::size_t size = std::min<std::size_t>(command.answer_.size(), command.data_in_room());
+    if (size == 0) return Step::done;
+    Buffer buffer = command.take_buffer(size, size);
+    if (!buffer) return Step::wait_for_memory;
+    std::memcpy(buffer.data(), command.answer_.data(), size);
+    command.send(std::move(buffer), 0);
+    return Step::done;
+  }
+};
+
+namespace {
+constexpr AnswerJob kAnswer;
+}
+
+void StoreSlot::done() {
+  complete_ = true;
+  --command_->under_way_;
+  command_->advance();
+}
+
+void Job::finish(Command& command) const {
+  command.good(command.work().transfer_length);
+}
+
+void Work::reset() {
+  offset = length = position = consumed = transfer_length = 0;
+  force_unit_access = discard = false;
+  scratch.reset();
+  ranges.clear();
+  pieces.clear();
+}
+
+Command::Command(Nexus& nexus) : nexus_(nexus) {
+  for (StoreSlot& slot : slots_) slot.command_ = this;
+}
+
+std::uint32_t Command::data_in_room() const {
+  if (!task_->read) return 0;
+  return task_->write ? task_->expected_bidi_read_length : task_->expected_data_transfer_length;
+}
+
+std::uint32_t Command::data_out_size() const {
+  return task_->write ? task_->expected_data_transfer_length : 0;
+}
+
+void Command::good(std::uint64_t transfer_length) {
+  if (ending_ != Ending::none) return;
+  ending_ = Ending::answered;
+  status_ = ScsiStatus::good;
+  transfer_length_ = transfer_length;
+}
+
+void Command::fail(const Sense& sense) {
+  if (ending_ != Ending::none) return;
+  ending_ = Ending::answered;
+  status_ = ScsiStatus::check_condition;
+  sense_ = sense;
+}
+
+void Command::answer(Bytes data, std::uint64_t allocation_length) {
+  const Bytes cut = data.first(std::min<std::uint64_t>(data.size(), allocation_length));
+  answer_.assign(cut.begin(), cut.end());
+  work_.transfer_length = cut.size();
+  run(kAnswer);
+}
+
+void Command::receive(std::uint32_t length, Handler then) {
+  next_ = then;
+  length = std::min(length, data_out_size());
+  if (length == 0) return;
+  awaiting_data_ = true;
+  task_->receive_data(length);
+}
+
+std::vector<std::byte> Command::gather_data() const {
+  std::vector<std::byte> all;
+  for (const Buffer& piece : data_) {
+    all.insert(all.end(), piece.bytes().begin(), piece.bytes().end());
+  }
+  return all;
+}
+
+Buffer Command::take_buffer(std::size_t size, std::size_t unit) {
+  Buffer buffer = task_->take_buffer(size);
+  while (!buffer && is_idle() && size > unit) {
+    size = std::max(unit, size / 4 / unit * unit);
+    buffer = task_->take_buffer(size);
+  }
+  return buffer;
+}
+
+void Command::send(Buffer data, std::uint64_t offset) {
+  if (ending_ == Ending::none) {
+    task_->send_data(std::move(data), static_cast<std::uint32_t>(offset));
+  }
+}
+
+void Command::attach(iscsi::TargetTask& task, UnitState* state) {
+  task_ = &task;
+  unit_state_ = state;
+  unit_ = state ? state->unit.get() : nullptr;
+  task.handler_context = this;
+}
+
+void Command::start(Handler handler) {
+  next_ = handler;
+  advance();
+}
+
+void Command::data_received(iscsi::DataPieces data) {
+  awaiting_data_ = false;
+  data_ = std::move(data);
+  advance();
+}
+
+void Command::memory_freed() {
+  awaiting_memory_ = false;
+  advance();
+}
+
+void Command::abort() {
+  ending_ = Ending::released;
+  advance();
+}
+
+void Command::mark_cleared(std::shared_ptr<void> token) {
+  if (ending_ == Ending::none) ending_ = Ending::cleared;
+  clear_tokens_.push_back(std::move(token));
+}
+
+// Runs until there is something to wait for. What happens meanwhile (requests done on the spot,
+// data that was there already, an abort) only leaves marks, seen by the loop here.
+void Command::advance() {
+  if (advancing_) return;
+  advancing_ = true;
+  while (ending_ == Ending::none && turn()) {
+  }
+  advancing_ = false;
+  if (ending_ != Ending::none) conclude();
+}
+
+bool Command::turn() {
+  if (next_ && !awaiting_data_) {
+    std::exchange(next_, nullptr)(*this);
+    return true;
+  }
+  if (!job_) return false;
+  if (consume() || prepare()) return true;
+  if (!prepared_all_ || head_ != tail_) return false;
+  prepared_all_ = false;
+  std::exchange(job_, nullptr)->finish(*this);
+  return true;
+}
+
+bool Command::consume() {
+  if (head_ == tail_ || !slot(head_).complete_) return false;
+  StoreSlot& oldest = slot(head_);
+  if (oldest.error) {
+    fail(sense_of_store_error(oldest.error, oldest.operation, oldest.offset / unit_->block_size()));
+  } else {
+    job_->consume(*this, oldest);
+  }
+  oldest.buffer.reset();
+  ++head_;
+  awaiting_memory_ = false;  // perhaps what it held is enough
+  return true;
+}
+
+bool Command::prepare() {
+  if (prepared_all_ || awaiting_memory_ || tail_ - head_ == kSlots) return false;
+  StoreSlot& next = slot(tail_);
+  next.force_unit_access = false;
+  next.pieces = {};
+  next.error = {};
+  switch (job_->prepare(*this, next)) {
+    case Job::Step::submit:
+      next.complete_ = false;
+      ++tail_;
+      ++under_way_;
+      unit_->submit(nexus_.engine(), next);
+      return true;
+    case Job::Step::wait_for_memory:
+      // Called back by Nexus::memory_freed(), or by a request of this command that ends.
+      awaiting_memory_ = true;
+      nexus_.wait_for_memory(*this);
+      return false;
+    case Job::Step::done:
+      prepared_all_ = true;
+      return true;
+  }
+  return false;
+}
+
+void Command::conclude() {
+  if (under_way_ != 0) return;
+  clear_tokens_.clear();
+  // A cleared task still gets its status, and that must not overtake its data
+  // (RFC 7143 section 4.2.3.3).
+  if (ending_ == Ending::cleared && awaiting_data_) return;
+  nexus_.conclude(*this);
+}
+
+void Command::reset() {
+  ISER_ASSERT(under_way_ == 0 && !advancing_);
+  for (StoreSlot& slot : slots_) slot.buffer.reset();
+  head_ = tail_ = 0;
+  work_.reset();
+  data_.clear();
+  task_ = nullptr;
+  unit_state_ = nullptr;
+  unit_ = nullptr;
+  next_ = nullptr;
+  job_ = nullptr;
+  enabled_ = awaiting_data_ = awaiting_memory_ = prepared_all_ = false;
+  ending_ = Ending::none;
+  sense_ = {};
+  transfer_length_ = 0;
+}
+
+}  // namespace openiser::target

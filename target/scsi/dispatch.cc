@@ -1,0 +1,64 @@
+#include "target/scsi/nexus_state.h"
+
+namespace openiser::target {
+namespace {
+
+bool is_wrong_way(const Command& command, Direction direction) {
+  const iscsi::TargetTask& task = command.task();
+  if (task.expected_data_transfer_length == 0) return false;
+  return (direction == Direction::in && task.write && !task.read) ||
+         (direction == Direction::out && task.read && !task.write);
+}
+
+// The last byte of every CDB is CONTROL; NACA (bit 2) asks for what we have not (NORMACA=0).
+bool wants_aca(Bytes cdb, const OpcodeRow& row) {
+  return (load_u8(&cdb[row.cdb_length - 1]) & 0x04) != 0;
+}
+
+void run_row(Command& command, const OpcodeRow& row) {
+  const Bytes cdb = command.task().cdb;
+  const LogicalUnit* unit = command.unit();
+  if (cdb.size() < row.cdb_length) {
+    return command.fail({.condition = Condition::invalid_field_in_cdb});
+  }
+  if (unit && (row.access & access::needs_discard) != 0 && !unit->can_discard() &&
+      !unit->write_protected()) {
+    return command.fail({.condition = Condition::invalid_opcode});
+  }
+  if (wants_aca(cdb, row)) return command.fail(invalid_cdb(row.cdb_length - 1U, 2));
+  if (is_wrong_way(command, row.direction)) {
+    return command.fail({.condition = Condition::data_phase_error});
+  }
+  if (unit && (row.access & access::writes) != 0 && unit->write_protected()) {
+    return command.fail({.condition = Condition::write_protected});
+  }
+  row.handler(command);
+}
+
+}  // namespace
+
+void dispatch(Command& command) {
+  const Bytes cdb = command.task().cdb;
+  if (cdb.empty()) return command.fail({.condition = Condition::invalid_opcode});
+  const std::uint8_t service_action = cdb.size() > 1 ? load_u8(&cdb[1]) & 0x1f : 0;
+  const OpcodeMatch match = find_opcode(load_u8(&cdb[0]), service_action);
+  const unsigned access = match.row ? match.row->access : 0;
+
+  if (!command.unit() && (access & access::any_lun) == 0) {
+    return command.fail({.condition = Condition::logical_unit_not_supported});
+  }
+  // There is no auto contingent allegiance here to be cleared (SAM-5 section 8.6.5).
+  if (command.task().attribute == iscsi::TaskAttribute::aca) {
+    return command.fail({.condition = Condition::invalid_message});
+  }
+  if (command.unit() && (access & access::passes_attention) == 0) {
+    if (const auto attention = command.unit_state()->attentions.take()) {
+      return command.fail({.condition = *attention});
+    }
+  }
+  if (match.unknown_service_action) return command.fail(invalid_cdb(1, 4));
+  if (!match.row) return command.fail({.condition = Condition::invalid_opcode});
+  run_row(command, *match.row);
+}
+
+}  // namespace openiser::target

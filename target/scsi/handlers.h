@@ -1,0 +1,33 @@
+// The handlers that the opcode table names, by the file that defines them.
+#pragma once
+
+namespace openiser::target {
+
+class Command;
+
+// inquiry.cc, vpd.cc
+void inquiry(Command& command);
+// inventory.cc
+void report_luns(Command& command);
+void test_unit_ready(Command& command);
+void request_sense(Command& command);
+void start_stop_unit(Command& command);
+// capacity.cc
+void read_capacity_10(Command& command);
+void read_capacity_16(Command& command);
+// mode.cc
+void mode_sense(Command& command);
+// block_io.cc
+void read_blocks(Command& command);
+void write_blocks(Command& command);
+void synchronize_cache(Command& command);
+// verify.cc
+void verify(Command& command);
+// unmap.cc
+void unmap(Command& command);
+// write_same.cc
+void write_same(Command& command);
+// rsoc.cc
+void report_supported_operation_codes(Command& command);
+
+}  // namespace openiser::target

@@ -1,0 +1,56 @@
+// Commands about the unit as such: is it there, what others are there, how is it.
+#include <vector>
+
+#include "target/scsi/handlers.h"
+#include "target/scsi/jobs.h"
+#include "target/scsi/nexus_state.h"
+
+namespace openiser::target {
+
+// SPC-4 section 6.33. SELECT REPORT: 0 without well known units, 1 these alone (there are none),
+// 2 all.
+void report_luns(Command& command) {
+  const Cdb cdb = command.cdb();
+  const std::uint8_t select = cdb.u8(2);
+  if (select > 2) return command.fail(invalid_cdb(2));
+  std::vector<std::byte> list(8);
+  if (select != 1) {
+    for (const auto& [lun, state] : command.nexus().units()) {
+      const iscsi::Lun encoded = encode_lun(lun);
+      list.insert(list.end(), encoded.begin(), encoded.end());
+    }
+  }
+  store_be32(list.data(), static_cast<std::uint32_t>(list.size() - 8));
+  command.answer(list, cdb.be32(6));
+}
+
+// SPC-4 section 6.47
+void test_unit_ready(Command& command) {
+  command.good();
+}
+
+// SPC-4 section 6.39: a pending unit attention is given as data, and is over then.
+void request_sense(Command& command) {
+  const Cdb cdb = command.cdb();
+  Sense sense;
+  if (!command.unit()) {
+    sense.condition = Condition::logical_unit_not_supported;
+  } else if (const auto attention = command.unit_state()->attentions.take()) {
+    sense.condition = *attention;
+  }
+  const auto format = cdb.bit(1, 0) ? SenseFormat::descriptor : SenseFormat::fixed;
+  command.answer(EncodedSense(sense, format).bytes(), cdb.u8(4));
+}
+
+// SBC-3 section 5.25. There is nothing that spins: stopping brings the cache to the medium, unless
+// NO_FLUSH says not to, and the unit stays ready.
+void start_stop_unit(Command& command) {
+  const Cdb cdb = command.cdb();
+  if ((cdb.u8(4) & 0xf0) != 0) return command.fail(invalid_cdb(4, 7));  // POWER CONDITION
+  if (cdb.bit(4, 1)) return command.fail(invalid_cdb(4, 1));            // LOEJ: not removable
+  const bool stop = !cdb.bit(4, 0);
+  if (stop && !cdb.bit(4, 2)) return command.run(flush_job());
+  command.good();
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,90 @@
+#include "target/scsi/jobs.h"
+
+namespace openiser::target {
+namespace {
+
+class FlushJob final : public Job {
+ public:
+  Step prepare(Command& command, StoreSlot& slot) const override {
+    if (command.work().position++ != 0) return Step::done;
+    slot.operation = StoreRequest::Operation::flush;
+    slot.offset = 0;
+    slot.length = 0;
+    return Step::submit;
+  }
+  void finish(Command& command) const override { command.good(); }
+};
+constexpr FlushJob kFlush;
+
+class ZeroJob final : public Job {
+ public:
+  Step prepare(Command& command, StoreSlot& slot) const override {
+    Work& work = command.work();
+    if (work.position == work.length) return Step::done;
+    slot.operation =
+        work.discard ? StoreRequest::Operation::discard : StoreRequest::Operation::write_zeroes;
+    slot.offset = work.offset;
+    slot.length = work.length;
+    work.position = work.length;
+    return Step::submit;
+  }
+};
+constexpr ZeroJob kZero;
+
+}  // namespace
+
+const Job& flush_job() {
+  return kFlush;
+}
+
+const Job& zero_job() {
+  return kZero;
+}
+
+bool take_range(Command& command, std::uint64_t limit) {
+  const Cdb cdb = command.cdb();
+  const LogicalUnit& unit = *command.unit();
+  const bool has_protection_field = cdb_length_of_group(cdb.opcode()) != 6;
+  if (has_protection_field && (cdb.u8(1) & 0xe0) != 0) {
+    command.fail(invalid_cdb(1, 7));
+    return false;
+  }
+  const BlockRange range = decode_block_range(cdb);
+  if (!unit.contains(range)) {
+    const std::uint16_t position = has_protection_field ? 2 : 1;
+    command.fail({.condition = Condition::lba_out_of_range,
+                  .field = FieldPointer{.in_cdb = true, .byte = position}});
+    return false;
+  }
+  Work& work = command.work();
+  work.offset = range.lba * unit.block_size();
+  work.length = work.transfer_length = std::uint64_t{range.blocks} * unit.block_size();
+  if (limit != 0 && work.length > limit) {
+    command.fail(invalid_cdb(transfer_length_position(cdb.opcode())));
+    return false;
+  }
+  return true;
+}
+
+void cut_to_whole_blocks(Command& command, std::uint32_t room) {
+  Work& work = command.work();
+  if (room < work.length) work.length = room - room % command.unit()->block_size();
+}
+
+bool data_is_whole(Command& command, std::uint64_t length) {
+  std::uint64_t size = 0;
+  for (const Buffer& piece : command.data()) size += piece.size();
+  if (size >= length) return true;
+  command.fail({.condition = Condition::incorrect_amount_of_data});
+  return false;
+}
+
+void gather_pieces(Command& command) {
+  Work& work = command.work();
+  work.pieces.clear();
+  for (const Buffer& piece : command.data()) {
+    if (!piece.empty()) work.pieces.push_back(piece.bytes());
+  }
+}
+
+}  // namespace openiser::target

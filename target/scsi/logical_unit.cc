@@ -1,0 +1,109 @@
+#include "target/scsi/logical_unit.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+#include "target/scsi/mailbox.h"
+#include "target/scsi/nexus_state.h"
+#include "target/scsi/unit.h"
+
+namespace openiser::target {
+namespace {
+
+// FNV-1a with a final mix: stable over restarts and builds, which is all that is asked of it.
+std::uint64_t hash(std::string_view text, std::uint64_t seed) {
+  std::uint64_t h = 0xcbf29ce484222325 ^ seed;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+  h = (h ^ h >> 27) * 0x94d049bb133111eb;
+  return h ^ h >> 31;
+}
+
+std::string default_serial(const std::string& target_name, std::uint16_t lun) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::uint64_t h = hash(target_name + "," + std::to_string(lun), 1);
+  std::string serial(16, '0');
+  for (char& c : serial) {
+    c = kDigits[h >> 60];
+    h <<= 4;
+  }
+  return serial;
+}
+
+// SPC-4 section 7.8.6.6.5. The company identifier is in the space for local administration, as we
+// have none; the other 100 bits tell units apart.
+std::array<std::byte, 16> make_identifier(const std::string& seed) {
+  constexpr std::uint64_t kNaa = 6;
+  constexpr std::uint64_t kLocalCompany = 0x026f69;
+  std::array<std::byte, 16> identifier;
+  store_be64(&identifier[0], kNaa << 60 | kLocalCompany << 36 | hash(seed, 2) >> 28);
+  store_be64(&identifier[8], hash(seed, 3));
+  return identifier;
+}
+
+constexpr std::size_t kMaxSerial = 64;
+
+LogicalUnitSettings checked(LogicalUnitSettings settings) {
+  if (settings.lun > 0x3fff) throw std::invalid_argument("LUN above 16383");
+  if (!std::has_single_bit(settings.block_size) || settings.block_size < 512 ||
+      settings.block_size > 4096) {
+    throw std::invalid_argument("block size is not a power of two from 512 to 4096");
+  }
+  return settings;
+}
+
+}  // namespace
+
+LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
+                         std::unique_ptr<Store> store)
+    : settings_(checked(std::move(settings))), store_(std::move(store)) {
+  const StoreProperties properties = store_->properties();
+  if (properties.size < settings_.block_size) {
+    throw std::invalid_argument(properties.description + " has no room for one block");
+  }
+  blocks_ = properties.size / settings_.block_size;
+  write_protected_ = settings_.read_only || properties.read_only;
+  can_discard_ = properties.discard && !write_protected_;
+  volatile_cache_ = properties.volatile_cache;
+  serial_ = settings_.serial.empty() ? default_serial(target_name, settings_.lun)
+                                     : settings_.serial.substr(0, kMaxSerial);
+  identifier_ = make_identifier(serial_);
+}
+
+void LogicalUnit::attach(std::shared_ptr<Mailbox> mailbox) {
+  const std::lock_guard lock(mutex_);
+  nexuses_.push_back(std::move(mailbox));
+}
+
+void LogicalUnit::detach(const Mailbox& mailbox) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(nexuses_, [&](const auto& entry) { return entry.get() == &mailbox; });
+}
+
+void LogicalUnit::post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& mailbox : nexuses_) {
+    if (mailbox.get() != except) mailbox->post(call);
+  }
+}
+
+void LogicalUnit::check_capacity() {
+  const std::uint64_t blocks = store_->properties().size / block_size();
+  if (blocks_.exchange(blocks, std::memory_order_relaxed) == blocks) return;
+  post_to_nexuses(nullptr,
+                  [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::capacity_changed); });
+}
+
+std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
+                                               LogicalUnitSettings settings,
+                                               std::unique_ptr<Store> store) {
+  return std::make_shared<LogicalUnit>(target_name, std::move(settings), std::move(store));
+}
+
+void check_capacity(LogicalUnit& unit) {
+  unit.check_capacity();
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,195 @@
+#include "target/scsi/nexus.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "target/scsi/nexus_state.h"
+
+namespace openiser::target {
+
+using iscsi::TaskManagementAnswer;
+using iscsi::TaskManagementFunction;
+
+Nexus::Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap::EventLoop& loop,
+             StoreEngine& engine)
+    : device_(std::move(device)),
+      identity_(std::move(identity)),
+      engine_(engine),
+      mailbox_(std::make_shared<Mailbox>(loop, *this)) {
+  for (const auto& [lun, unit] : device_->units) {
+    UnitState& state = units_[lun];
+    state.unit = unit;
+    state.attentions.raise(Condition::power_on);
+    unit->attach(mailbox_);
+  }
+}
+
+Nexus::~Nexus() {
+  ISER_ASSERT(idle_.size() == commands_.size());
+  for (auto& [lun, state] : units_) state.unit->detach(*mailbox_);
+  mailbox_->close();
+}
+
+void Nexus::execute(iscsi::TargetTask& task) {
+  Command& command = take_command();
+  UnitState* state = find_unit(task.lun);
+  command.attach(task, state);
+  if (!state || state->tasks.admit(command)) command.start(dispatch);
+}
+
+void Nexus::data_received(iscsi::TargetTask& task, iscsi::DataPieces data) {
+  static_cast<Command*>(task.handler_context)->data_received(std::move(data));
+}
+
+void Nexus::abort(iscsi::TargetTask& task) {
+  static_cast<Command*>(task.handler_context)->abort();
+}
+
+void Nexus::wait_for_memory(Command& command) {
+  if (std::ranges::find(short_of_memory_, &command) == short_of_memory_.end()) {
+    short_of_memory_.push_back(&command);
+  }
+}
+
+// Each of those waiting gets one try; who is still short waits again, behind the others.
+void Nexus::memory_freed() {
+  if (memory_is_being_offered_) return;
+  memory_is_being_offered_ = true;
+  for (std::size_t tries = short_of_memory_.size(); tries != 0 && !short_of_memory_.empty();
+       --tries) {
+    Command* command = short_of_memory_.front();
+    short_of_memory_.pop_front();
+    command->memory_freed();
+  }
+  memory_is_being_offered_ = false;
+}
+
+Command& Nexus::take_command() {
+  if (idle_.empty()) {
+    commands_.push_back(std::make_unique<Command>(*this));
+    idle_.reserve(commands_.size());
+    return *commands_.back();
+  }
+  Command& command = *idle_.back();
+  idle_.pop_back();
+  return command;
+}
+
+UnitState* Nexus::find_unit(const iscsi::Lun& lun) {
+  const auto number = decode_lun(lun);
+  if (!number || *number > UINT16_MAX) return nullptr;
+  const auto found = units_.find(static_cast<std::uint16_t>(*number));
+  return found == units_.end() ? nullptr : &found->second;
+}
+
+void Nexus::conclude(Command& command) {
+  iscsi::TargetTask& task = command.task();
+  UnitState* state = command.unit_state();
+  const Command::Ending ending = command.ending();
+  const ScsiStatus status = command.status();
+  const Sense sense = command.sense();
+  const std::uint64_t transfer_length = command.transfer_length();
+
+  if (state) state->tasks.remove(command);
+  std::erase(short_of_memory_, &command);
+  command.reset();
+  idle_.push_back(&command);
+
+  // Each of these may bring the next command in.
+  if (ending == Command::Ending::released) {
+    task.release();
+  } else if (ending == Command::Ending::cleared) {
+    task.finish(static_cast<std::uint8_t>(ScsiStatus::task_aborted), {}, 0);
+  } else if (status == ScsiStatus::check_condition) {
+    task.finish(static_cast<std::uint8_t>(status), EncodedSense(sense, SenseFormat::fixed).bytes(),
+                0);
+  } else {
+    task.finish(static_cast<std::uint8_t>(status), {}, transfer_length);
+  }
+  if (state) start_waiting(*state);
+  memory_freed();
+}
+
+void Nexus::start_waiting(UnitState& state) {
+  if (state.starting) return;
+  state.starting = true;
+  while (Command* command = state.tasks.next()) command->start(dispatch);
+  state.starting = false;
+}
+
+void Nexus::raise(std::uint16_t lun, Condition condition) {
+  const auto found = units_.find(lun);
+  if (found != units_.end()) found->second.attentions.raise(condition);
+}
+
+void Nexus::clear_tasks(std::uint16_t lun, const std::shared_ptr<void>& token) {
+  const auto found = units_.find(lun);
+  if (found == units_.end()) return;
+  const std::vector<Command*> tasks = found->second.tasks.all();
+  for (Command* command : tasks) command->mark_cleared(token);
+  // The end of one may end others and bring new ones in: these are only pushed a little.
+  for (Command* command : tasks) command->advance();
+}
+
+// Runs `done` on this nexus's thread when the last copy of what is returned has gone, wherever that
+// is; also when a copy was posted to a nexus that was gone before it looked.
+std::shared_ptr<void> Nexus::call_when_let_go(std::function<void(TaskManagementAnswer)> done) {
+  struct Token {
+    std::shared_ptr<Mailbox> home;
+    std::function<void(TaskManagementAnswer)> done;
+    ~Token() {
+      home->post([call = std::move(done)](Nexus&) { call(TaskManagementAnswer::complete); });
+    }
+  };
+  return std::shared_ptr<Token>(new Token{mailbox_, std::move(done)});
+}
+
+void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset) {
+  unit.post_to_nexuses(mailbox_.get(), [lun = unit.lun(), token, reset](Nexus& nexus) {
+    nexus.clear_tasks(lun, token);
+    if (reset) nexus.raise(lun, Condition::device_reset);
+  });
+}
+
+// SAM-5 section 6.3.3: the tasks of every nexus end and every nexus, this one too, is told.
+void Nexus::reset(UnitState& state, const std::shared_ptr<void>& token) {
+  clear_others(*state.unit, token, true);
+  state.attentions.raise(Condition::device_reset);
+}
+
+void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
+                   std::function<void(TaskManagementAnswer)> done) {
+  UnitState* state = find_unit(lun);
+  switch (function) {
+    case TaskManagementFunction::abort_task_set:
+      return done(state ? TaskManagementAnswer::complete : TaskManagementAnswer::no_lun);
+    case TaskManagementFunction::clear_task_set:
+      if (!state) return done(TaskManagementAnswer::no_lun);
+      return clear_others(*state->unit, call_when_let_go(std::move(done)), false);
+    case TaskManagementFunction::logical_unit_reset:
+      if (!state) return done(TaskManagementAnswer::no_lun);
+      return reset(*state, call_when_let_go(std::move(done)));
+    case TaskManagementFunction::target_warm_reset:
+    case TaskManagementFunction::target_cold_reset: {
+      const auto token = call_when_let_go(std::move(done));
+      for (auto& [number, each] : units_) reset(each, token);
+      return;
+    }
+    case TaskManagementFunction::i_t_nexus_reset:
+      for (auto& [number, each] : units_) each.attentions.raise(Condition::nexus_loss);
+      return done(TaskManagementAnswer::complete);
+    case TaskManagementFunction::task_reassign:
+      return done(TaskManagementAnswer::reassign_not_supported);
+    default:
+      return done(TaskManagementAnswer::not_supported);
+  }
+}
+
+std::unique_ptr<iscsi::TaskHandler> make_nexus(std::shared_ptr<TargetDevice> device,
+                                               NexusIdentity identity, rdmap::EventLoop& loop,
+                                               StoreEngine& engine) {
+  return std::make_unique<Nexus>(std::move(device), std::move(identity), loop, engine);
+}
+
+}  // namespace openiser::target

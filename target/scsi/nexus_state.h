@@ -1,0 +1,73 @@
+// The inside of a nexus (nexus.h): its logical units, the commands under way, and what other
+// nexuses ask of it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "target/scsi/command.h"
+#include "target/scsi/mailbox.h"
+#include "target/scsi/nexus.h"
+#include "target/scsi/task_set.h"
+
+namespace openiser::target {
+
+// On its loop's thread, all of it.
+class Nexus final : public iscsi::TaskHandler {
+ public:
+  Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap::EventLoop& loop,
+        StoreEngine& engine);
+  ~Nexus() override;
+  Nexus(const Nexus&) = delete;
+  Nexus& operator=(const Nexus&) = delete;
+
+  // --- TaskHandler ---
+  void execute(iscsi::TargetTask& task) override;
+  void data_received(iscsi::TargetTask& task, iscsi::DataPieces data) override;
+  void abort(iscsi::TargetTask& task) override;
+  void manage(iscsi::TaskManagementFunction function, const iscsi::Lun& lun,
+              std::function<void(iscsi::TaskManagementAnswer)> done) override;
+  void memory_freed() override;
+
+  // --- for commands ---
+  const NexusIdentity& identity() const { return identity_; }
+  const TargetDevice& device() const { return *device_; }
+  // The units there were when the session began, by LUN.
+  const std::map<std::uint16_t, UnitState>& units() const { return units_; }
+  StoreEngine& engine() { return engine_; }
+  void wait_for_memory(Command& command);
+  // The command is over: answers the task and takes the command back.
+  void conclude(Command& command);
+
+  // --- posted by others ---
+  void raise(std::uint16_t lun, Condition condition);
+  // Clears this nexus's tasks of a unit; `token` is let go when they no longer touch the store.
+  void clear_tasks(std::uint16_t lun, const std::shared_ptr<void>& token);
+
+ private:
+  Command& take_command();
+  UnitState* find_unit(const iscsi::Lun& lun);
+  void start_waiting(UnitState& state);
+  void clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset);
+  void reset(UnitState& state, const std::shared_ptr<void>& token);
+  std::shared_ptr<void> call_when_let_go(std::function<void(iscsi::TaskManagementAnswer)> done);
+
+  const std::shared_ptr<TargetDevice> device_;
+  const NexusIdentity identity_;
+  StoreEngine& engine_;
+  std::map<std::uint16_t, UnitState> units_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  std::vector<std::unique_ptr<Command>> commands_;  // all ever made; as many as ran at one time
+  std::vector<Command*> idle_;
+  std::deque<Command*> short_of_memory_;
+  bool memory_is_being_offered_ = false;
+};
+
+// The first handler of every command (dispatch.cc): looks at what holds for all of them, then calls
+// the handler of the opcode.
+void dispatch(Command& command);
+
+}  // namespace openiser::target

@@ -1,0 +1,115 @@
+#include "target/scsi/opcode_table.h"
+
+#include <algorithm>
+
+#include "target/scsi/handlers.h"
+
+namespace openiser::target {
+namespace {
+
+using namespace access;
+
+// NACA is the one bit of the CONTROL byte that is looked at: it has to be zero.
+constexpr std::uint8_t ct = 0x04;
+constexpr std::uint8_t ff = 0xff;
+
+// SPC-4 and SBC-3, ascending.
+// clang-format off
+constexpr std::array kRows{
+    OpcodeRow{0x00, 0, "TEST UNIT READY", 6, {0x00, 0, 0, 0, 0, ct},
+              Direction::none, 0, test_unit_ready},
+    OpcodeRow{0x03, 0, "REQUEST SENSE", 6, {0x03, 0x01, 0, 0, ff, ct},
+              Direction::in, any_lun | passes_attention, request_sense},
+    OpcodeRow{0x08, 0, "READ(6)", 6, {0x08, 0x1f, ff, ff, ff, ct},
+              Direction::in, 0, read_blocks},
+    OpcodeRow{0x0a, 0, "WRITE(6)", 6, {0x0a, 0x1f, ff, ff, ff, ct},
+              Direction::out, writes, write_blocks},
+    OpcodeRow{0x12, 0, "INQUIRY", 6, {0x12, 0x01, ff, ff, ff, ct},
+              Direction::in, any_lun | passes_attention, inquiry},
+    OpcodeRow{0x1a, 0, "MODE SENSE(6)", 6, {0x1a, 0x08, ff, ff, ff, ct},
+              Direction::in, 0, mode_sense},
+    OpcodeRow{0x1b, 0, "START STOP UNIT", 6, {0x1b, 0x01, 0, 0, 0xf7, ct},
+              Direction::none, 0, start_stop_unit},
+    OpcodeRow{0x25, 0, "READ CAPACITY(10)", 10, {0x25, 0, ff, ff, ff, ff, 0, 0, 0x01, ct},
+              Direction::in, 0, read_capacity_10},
+    OpcodeRow{0x28, 0, "READ(10)", 10, {0x28, 0x18, ff, ff, ff, ff, 0, ff, ff, ct},
+              Direction::in, 0, read_blocks},
+    OpcodeRow{0x2a, 0, "WRITE(10)", 10, {0x2a, 0x18, ff, ff, ff, ff, 0, ff, ff, ct},
+              Direction::out, writes, write_blocks},
+    OpcodeRow{0x2f, 0, "VERIFY(10)", 10, {0x2f, 0x16, ff, ff, ff, ff, 0, ff, ff, ct},
+              Direction::out, 0, verify},
+    OpcodeRow{0x35, 0, "SYNCHRONIZE CACHE(10)", 10, {0x35, 0x02, ff, ff, ff, ff, 0, ff, ff, ct},
+              Direction::none, 0, synchronize_cache},
+    OpcodeRow{0x41, 0, "WRITE SAME(10)", 10, {0x41, 0x18, ff, ff, ff, ff, 0, ff, ff, ct},
+              Direction::out, writes, write_same},
+    OpcodeRow{0x42, 0, "UNMAP", 10, {0x42, 0x01, 0, 0, 0, 0, 0, ff, ff, ct},
+              Direction::out, writes | needs_discard, unmap},
+    OpcodeRow{0x5a, 0, "MODE SENSE(10)", 10, {0x5a, 0x18, ff, ff, 0, 0, 0, ff, ff, ct},
+              Direction::in, 0, mode_sense},
+    OpcodeRow{0x88, 0, "READ(16)", 16,
+              {0x88, 0x18, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::in, 0, read_blocks},
+    OpcodeRow{0x8a, 0, "WRITE(16)", 16,
+              {0x8a, 0x18, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, writes, write_blocks},
+    OpcodeRow{0x8f, 0, "VERIFY(16)", 16,
+              {0x8f, 0x16, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, 0, verify},
+    OpcodeRow{0x91, 0, "SYNCHRONIZE CACHE(16)", 16,
+              {0x91, 0x02, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::none, 0, synchronize_cache},
+    OpcodeRow{0x93, 0, "WRITE SAME(16)", 16,
+              {0x93, 0x19, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, writes, write_same},
+    OpcodeRow{0x9e, 0x10, "READ CAPACITY(16)", 16,
+              {0x9e, 0x10, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0x01, ct},
+              Direction::in, has_service_action, read_capacity_16},
+    OpcodeRow{0xa0, 0, "REPORT LUNS", 12, {0xa0, 0, ff, 0, 0, 0, ff, ff, ff, ff, 0, ct},
+              Direction::in, any_lun | passes_attention, report_luns},
+    OpcodeRow{0xa3, 0x0c, "REPORT SUPPORTED OPERATION CODES", 12,
+              {0xa3, 0x0c, 0x87, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::in, has_service_action, report_supported_operation_codes},
+    OpcodeRow{0xa8, 0, "READ(12)", 12, {0xa8, 0x18, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::in, 0, read_blocks},
+    OpcodeRow{0xaa, 0, "WRITE(12)", 12, {0xaa, 0x18, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, writes, write_blocks},
+    OpcodeRow{0xaf, 0, "VERIFY(12)", 12, {0xaf, 0x16, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, 0, verify},
+};
+// clang-format on
+
+// The row of each opcode, plus one; 0 where there is none. An opcode with service actions has the
+// first of its rows here.
+constexpr std::array<std::uint8_t, 256> index_of_rows() {
+  std::array<std::uint8_t, 256> index{};
+  for (std::size_t i = kRows.size(); i-- > 0;) {
+    index[kRows[i].opcode] = static_cast<std::uint8_t>(i + 1);
+  }
+  return index;
+}
+constexpr std::array<std::uint8_t, 256> kIndex = index_of_rows();
+
+}  // namespace
+
+std::span<const OpcodeRow> opcode_rows() {
+  return kRows;
+}
+
+bool opcode_has_service_actions(std::uint8_t opcode) {
+  const std::size_t first = kIndex[opcode];
+  return first != 0 && (kRows[first - 1].access & has_service_action) != 0;
+}
+
+OpcodeMatch find_opcode(std::uint8_t opcode, std::uint8_t service_action) {
+  const std::size_t first = kIndex[opcode];
+  if (first == 0) return {};
+  for (std::size_t i = first - 1; i < kRows.size() && kRows[i].opcode == opcode; ++i) {
+    const OpcodeRow& row = kRows[i];
+    if ((row.access & has_service_action) == 0 || row.service_action == service_action) {
+      return {&row, false};
+    }
+  }
+  return {nullptr, true};
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,141 @@
+#include "target/scsi/sense.h"
+
+#include <cerrno>
+
+#include "base/assert.h"
+
+namespace openiser::target {
+namespace {
+
+// Sense keys, SPC-4 table 48.
+constexpr std::uint8_t kNoSense = 0x0;
+constexpr std::uint8_t kMediumError = 0x3;
+constexpr std::uint8_t kHardwareError = 0x4;
+constexpr std::uint8_t kIllegalRequest = 0x5;
+constexpr std::uint8_t kUnitAttention = 0x6;
+constexpr std::uint8_t kDataProtect = 0x7;
+constexpr std::uint8_t kAbortedCommand = 0xb;
+constexpr std::uint8_t kMiscompare = 0xe;
+
+// In the order of the enumeration.
+constexpr std::array kConditions{
+    ConditionRow{Condition::no_sense, kNoSense, 0x00, 0x00, "no additional sense information"},
+    ConditionRow{Condition::invalid_opcode, kIllegalRequest, 0x20, 0x00,
+                 "invalid command operation code"},
+    ConditionRow{Condition::invalid_field_in_cdb, kIllegalRequest, 0x24, 0x00,
+                 "invalid field in CDB"},
+    ConditionRow{Condition::invalid_field_in_parameter_list, kIllegalRequest, 0x26, 0x00,
+                 "invalid field in parameter list"},
+    ConditionRow{Condition::parameter_list_length_error, kIllegalRequest, 0x1a, 0x00,
+                 "parameter list length error"},
+    ConditionRow{Condition::lba_out_of_range, kIllegalRequest, 0x21, 0x00,
+                 "logical block address out of range"},
+    ConditionRow{Condition::saving_not_supported, kIllegalRequest, 0x39, 0x00,
+                 "saving parameters not supported"},
+    ConditionRow{Condition::invalid_message, kIllegalRequest, 0x49, 0x00, "invalid message error"},
+    ConditionRow{Condition::logical_unit_not_supported, kIllegalRequest, 0x25, 0x00,
+                 "logical unit not supported"},
+    // RFC 7143 section 11.4.7.2: incorrect amount of data.
+    ConditionRow{Condition::incorrect_amount_of_data, kAbortedCommand, 0x0c, 0x0d,
+                 "write error - not enough unsolicited data"},
+    ConditionRow{Condition::data_phase_error, kAbortedCommand, 0x4b, 0x00, "data phase error"},
+    ConditionRow{Condition::write_protected, kDataProtect, 0x27, 0x00, "write protected"},
+    ConditionRow{Condition::space_allocation_failed, kDataProtect, 0x27, 0x07,
+                 "space allocation failed write protect"},
+    ConditionRow{Condition::unrecovered_read_error, kMediumError, 0x11, 0x00,
+                 "unrecovered read error"},
+    ConditionRow{Condition::write_error, kMediumError, 0x0c, 0x00, "write error"},
+    ConditionRow{Condition::internal_target_failure, kHardwareError, 0x44, 0x00,
+                 "internal target failure"},
+    ConditionRow{Condition::miscompare, kMiscompare, 0x1d, 0x00,
+                 "miscompare during verify operation"},
+    ConditionRow{Condition::power_on, kUnitAttention, 0x29, 0x00,
+                 "power on, reset, or bus device reset occurred"},
+    ConditionRow{Condition::device_reset, kUnitAttention, 0x29, 0x03,
+                 "bus device reset function occurred"},
+    ConditionRow{Condition::nexus_loss, kUnitAttention, 0x29, 0x07, "I_T nexus loss occurred"},
+    ConditionRow{Condition::capacity_changed, kUnitAttention, 0x2a, 0x09,
+                 "capacity data has changed"},
+};
+
+void encode_field_pointer(std::byte* at, const FieldPointer& field) {
+  std::uint8_t flags = 0x80;  // SKSV
+  if (field.in_cdb) flags |= 0x40;
+  if (field.bit) flags |= static_cast<std::uint8_t>(0x08 | *field.bit);
+  store_u8(at, flags);
+  store_be16(at + 1, field.byte);
+}
+
+}  // namespace
+
+const ConditionRow& row_of(Condition condition) {
+  const ConditionRow& row = kConditions.at(static_cast<std::size_t>(condition));
+  ISER_ASSERT(row.condition == condition);
+  return row;
+}
+
+Sense sense_of_store_error(ErrorCode error, StoreRequest::Operation operation, std::uint64_t lba) {
+  const bool read = operation == StoreRequest::Operation::read;
+  switch (error.value()) {
+    case ENOSPC:
+    case EDQUOT:
+      return {.condition = Condition::space_allocation_failed};
+    case EROFS:
+    case EPERM:
+    case EACCES:
+      return {.condition = Condition::write_protected};
+    case EIO:
+      return {.condition = read ? Condition::unrecovered_read_error : Condition::write_error,
+              .information = lba};
+    default:
+      return {.condition = Condition::internal_target_failure};
+  }
+}
+
+EncodedSense::EncodedSense(const Sense& sense, SenseFormat format) {
+  if (format == SenseFormat::fixed) {
+    encode_fixed(sense);
+  } else {
+    encode_descriptor(sense);
+  }
+}
+
+// SPC-4 section 4.5.3. INFORMATION has room for four bytes; what needs more is left out.
+void EncodedSense::encode_fixed(const Sense& sense) {
+  const ConditionRow& row = row_of(sense.condition);
+  const bool valid = sense.information && *sense.information <= UINT32_MAX;
+  store_u8(&data_[0], valid ? 0xf0 : 0x70);
+  store_u8(&data_[2], row.key);
+  if (valid) store_be32(&data_[3], static_cast<std::uint32_t>(*sense.information));
+  store_u8(&data_[7], 10);
+  store_u8(&data_[12], row.asc);
+  store_u8(&data_[13], row.ascq);
+  if (sense.field) encode_field_pointer(&data_[15], *sense.field);
+  size_ = 18;
+}
+
+// SPC-4 section 4.5.2
+void EncodedSense::encode_descriptor(const Sense& sense) {
+  const ConditionRow& row = row_of(sense.condition);
+  store_u8(&data_[0], 0x72);
+  store_u8(&data_[1], row.key);
+  store_u8(&data_[2], row.asc);
+  store_u8(&data_[3], row.ascq);
+  size_ = 8;
+  if (sense.information) {
+    store_u8(&data_[size_], 0x00);
+    store_u8(&data_[size_ + 1], 0x0a);
+    store_u8(&data_[size_ + 2], 0x80);
+    store_be64(&data_[size_ + 4], *sense.information);
+    size_ += 12;
+  }
+  if (sense.field) {
+    store_u8(&data_[size_], 0x02);
+    store_u8(&data_[size_ + 1], 0x06);
+    encode_field_pointer(&data_[size_ + 4], *sense.field);
+    size_ += 8;
+  }
+  store_u8(&data_[7], static_cast<std::uint8_t>(size_ - 8));
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,95 @@
+// Sense data (SPC-4 section 4.5): every condition this device server reports, in one table, and the
+// two formats.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "target/store/store.h"
+
+namespace openiser::target {
+
+enum class Condition : std::uint8_t {
+  no_sense,
+  // What the initiator asked is wrong.
+  invalid_opcode,
+  invalid_field_in_cdb,
+  invalid_field_in_parameter_list,
+  parameter_list_length_error,
+  lba_out_of_range,
+  saving_not_supported,
+  invalid_message,
+  logical_unit_not_supported,
+  incorrect_amount_of_data,
+  data_phase_error,
+  // What the medium says.
+  write_protected,
+  space_allocation_failed,
+  unrecovered_read_error,
+  write_error,
+  internal_target_failure,
+  miscompare,
+  // Unit attentions.
+  power_on,
+  device_reset,
+  nexus_loss,
+  capacity_changed,
+};
+
+struct ConditionRow {
+  Condition condition;
+  std::uint8_t key;
+  std::uint8_t asc;
+  std::uint8_t ascq;
+  std::string_view name;
+};
+const ConditionRow& row_of(Condition condition);
+
+// Sense-key specific data for ILLEGAL REQUEST (SPC-4 section 4.5.2.4.2): the first byte of the
+// field in error and, for fields smaller than a byte, its leftmost bit.
+struct FieldPointer {
+  bool in_cdb = true;
+  std::uint16_t byte = 0;
+  std::optional<std::uint8_t> bit = {};
+};
+
+struct Sense {
+  Condition condition = Condition::no_sense;
+  std::optional<FieldPointer> field = {};
+  std::optional<std::uint64_t> information = {};  // an LBA
+};
+
+inline Sense invalid_cdb(std::uint16_t byte, std::optional<std::uint8_t> bit = {}) {
+  return {.condition = Condition::invalid_field_in_cdb,
+          .field = FieldPointer{.in_cdb = true, .byte = byte, .bit = bit}};
+}
+inline Sense invalid_parameter(std::uint16_t byte) {
+  return {.condition = Condition::invalid_field_in_parameter_list,
+          .field = FieldPointer{.in_cdb = false, .byte = byte}};
+}
+
+// What a store's error becomes. `lba`: where the request started.
+Sense sense_of_store_error(ErrorCode error, StoreRequest::Operation operation, std::uint64_t lba);
+
+enum class SenseFormat : std::uint8_t { fixed, descriptor };
+
+class EncodedSense {
+ public:
+  EncodedSense() = default;
+  EncodedSense(const Sense& sense, SenseFormat format);
+  // Valid as long as this object is.
+  Bytes bytes() const { return Bytes(data_).first(size_); }
+
+ private:
+  void encode_fixed(const Sense& sense);
+  void encode_descriptor(const Sense& sense);
+
+  std::array<std::byte, 28> data_{};
+  std::size_t size_ = 0;
+};
+
+}  // namespace openiser::target

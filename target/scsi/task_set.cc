@@ -1,0 +1,76 @@
+#include "target/scsi/task_set.h"
+
+#include <algorithm>
+#include <array>
+
+namespace openiser::target {
+namespace {
+
+constexpr std::array kByWeight{Condition::power_on, Condition::device_reset, Condition::nexus_loss,
+                               Condition::capacity_changed};
+
+bool is_ordered(const Command& command) {
+  return command.task().attribute == iscsi::TaskAttribute::ordered;
+}
+
+}  // namespace
+
+bool TaskSet::may_start(const Command& command) const {
+  return !ordered_enabled_ && !(is_ordered(command) && enabled_ != 0);
+}
+
+void TaskSet::enable(Command& command) {
+  ++enabled_;
+  if (is_ordered(command)) ordered_enabled_ = true;
+  command.set_enabled(true);
+}
+
+bool TaskSet::admit(Command& command) {
+  all_.push_back(&command);
+  const bool head = command.task().attribute == iscsi::TaskAttribute::head_of_queue;
+  if (!head && (!waiting_.empty() || !may_start(command))) {
+    waiting_.push_back(&command);
+    return false;
+  }
+  enable(command);
+  return true;
+}
+
+void TaskSet::remove(Command& command) {
+  const auto place = std::ranges::find(all_, &command);
+  *place = all_.back();
+  all_.pop_back();
+  if (!command.enabled()) {
+    std::erase(waiting_, &command);
+    return;
+  }
+  --enabled_;
+  if (is_ordered(command)) ordered_enabled_ = false;
+}
+
+Command* TaskSet::next() {
+  if (waiting_.empty() || !may_start(*waiting_.front())) return nullptr;
+  Command* command = waiting_.front();
+  waiting_.pop_front();
+  enable(*command);
+  return command;
+}
+
+void UnitAttentions::raise(Condition condition) {
+  const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
+  const auto bit = static_cast<std::uint8_t>(1U << place);
+  if (condition == Condition::device_reset && (pending_ & 1) != 0) return;
+  pending_ |= bit;
+}
+
+std::optional<Condition> UnitAttentions::take() {
+  for (std::size_t i = 0; i < kByWeight.size(); ++i) {
+    const auto bit = static_cast<std::uint8_t>(1U << i);
+    if ((pending_ & bit) == 0) continue;
+    pending_ &= static_cast<std::uint8_t>(~bit);
+    return kByWeight[i];
+  }
+  return {};
+}
+
+}  // namespace openiser::target

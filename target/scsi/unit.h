@@ -1,0 +1,73 @@
+// The inside of a LogicalUnit: what the device server knows of it, and the nexuses that use it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "target/scsi/cdb.h"
+#include "target/scsi/logical_unit.h"
+
+namespace openiser::target {
+
+class Mailbox;
+class Nexus;
+
+// Limits we report in the Block Limits page and hold initiators to, in bytes where they are sizes.
+inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxWriteSame = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMaxUnmap = std::uint64_t{4} << 30;
+inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
+inline constexpr std::uint32_t kPhysicalBlock = 4096;
+
+// Shared by all threads. Everything but the capacity and the list of nexuses is constant; the list
+// is locked when a session begins or ends and for resets, never for a command.
+class LogicalUnit {
+ public:
+  LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
+              std::unique_ptr<Store> store);
+
+  const LogicalUnitSettings& settings() const { return settings_; }
+  std::uint16_t lun() const { return settings_.lun; }
+  std::uint32_t block_size() const { return settings_.block_size; }
+  std::uint64_t blocks() const { return blocks_.load(std::memory_order_relaxed); }
+  bool write_protected() const { return write_protected_; }
+  bool can_discard() const { return can_discard_; }
+  bool volatile_cache() const { return volatile_cache_; }
+  const std::string& serial() const { return serial_; }
+  // NAA 6 (IEEE Registered Extended), 16 bytes, made from the serial number.
+  const std::array<std::byte, 16>& identifier() const { return identifier_; }
+
+  bool contains(const BlockRange& range) const {
+    const std::uint64_t capacity = blocks();
+    return range.lba < capacity && range.blocks <= capacity - range.lba;
+  }
+
+  void submit(StoreEngine& engine, StoreRequest& request) { store_->submit(engine, request); }
+
+  void attach(std::shared_ptr<Mailbox> mailbox);
+  void detach(const Mailbox& mailbox);
+  // Runs `call` on the thread of every nexus but `except` (null: of all).
+  void post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call);
+  // Reads the size of the store again; when it has changed, every nexus gets a unit attention.
+  void check_capacity();
+
+ private:
+  const LogicalUnitSettings settings_;
+  const std::unique_ptr<Store> store_;
+  std::string serial_;
+  std::array<std::byte, 16> identifier_;
+  bool write_protected_;
+  bool can_discard_;
+  bool volatile_cache_;
+  std::atomic<std::uint64_t> blocks_;
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Mailbox>> nexuses_;
+};
+
+}  // namespace openiser::target

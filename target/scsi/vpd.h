@@ -1,0 +1,20 @@
+// Vital product data (SPC-4 section 7.8, SBC-3 section 6.5), a part of INQUIRY.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "target/scsi/command.h"
+
+namespace openiser::target {
+
+// INQUIRY with EVPD.
+void vital_product_data(Command& command);
+
+// Peripheral qualifier and device type: a disk, or (7Fh) nothing at this LUN (SPC-4 section 6.6.2).
+std::uint8_t peripheral_of(const LogicalUnit* unit);
+// Left-aligned and filled with blanks; what is no graphic character becomes a question mark.
+void write_ascii(ByteWriter& out, std::string_view text, std::size_t width);
+
+}  // namespace openiser::target
