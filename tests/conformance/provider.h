@@ -45,5 +45,6 @@ std::vector<ProviderParam> every_provider();
 
 std::vector<ProviderParam> loopback_providers();
 std::vector<ProviderParam> simulated_iwarp_providers();
+std::vector<ProviderParam> iwarp_over_tcp_providers();
 
 }  // namespace openiser::conformance

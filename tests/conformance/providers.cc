@@ -3,8 +3,10 @@
 namespace openiser::conformance {
 
 std::vector<ProviderParam> every_provider() {
-  std::vector<ProviderParam> all = loopback_providers();
-  for (ProviderParam& param : simulated_iwarp_providers()) all.push_back(std::move(param));
+  std::vector<ProviderParam> all;
+  for (auto* some : {loopback_providers, simulated_iwarp_providers, iwarp_over_tcp_providers}) {
+    for (ProviderParam& param : some()) all.push_back(std::move(param));
+  }
   return all;
 }
 
