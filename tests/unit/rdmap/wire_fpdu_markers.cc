@@ -229,6 +229,23 @@ TEST(MarkedFpdu, TheLargestUlpduFits) {
   EXPECT_EQ(decode_stream(slow.stream, error), std::vector<ByteVector>{ulpdu});
 }
 
+// No sender may go beyond kMaxUlpdu, but ULPDU_Length can say so. From 65020 bytes on FPDUPTR does
+// not reach back to the start.
+TEST(MarkedFpdu, LengthsBeyondTheLimitAreDecodedOrRefusedButDoNoHarm) {
+  for (const std::size_t size : {64769, 65000, 65500, 65535}) {
+    const ByteVector ulpdu = pattern(size);
+    SlowFramer slow(true, true);
+    slow.add(ulpdu);
+    ErrorCode error;
+    const auto decoded = decode_stream(slow.stream, error);
+    if (slow.markers.back().second <= 0xffff) {
+      EXPECT_EQ(decoded, std::vector<ByteVector>{ulpdu}) << size;
+    } else {
+      EXPECT_EQ(error, errc::mpa_marker) << size;
+    }
+  }
+}
+
 // RFC 5044 section 4.3: a marker at the very end belongs to the next FPDU, which may never come.
 TEST(MarkedFpdu, NoMarkerIsSentBehindAnFpduThatEndsOnTheGrid) {
   const ByteVector stream = encode_stream({send(1, ByteVector(484))});
