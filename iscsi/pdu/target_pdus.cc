@@ -84,19 +84,23 @@ Result<TaskManagementResponse> decode<TaskManagementResponse>(const Bhs& bhs) {
 
 // --- RFC 7143 section 11.7 ---
 
+// StatSN, Status and residual mean something only with S, and are zero otherwise (section 11.7.3).
 Bhs encode(const DataIn& pdu) {
-  Bhs bhs = start(
-      Opcode::data_in,
-      static_cast<std::uint8_t>(bit(pdu.final, kFinal) | bit(pdu.acknowledge, kAcknowledge) |
-                                bit(pdu.overflow, kOverflow) | bit(pdu.underflow, kUnderflow) |
-                                bit(pdu.has_status, kStatus)));
-  set_u8(bhs, 3, pdu.status);
+  Bhs bhs = start(Opcode::data_in, static_cast<std::uint8_t>(bit(pdu.final, kFinal) |
+                                                             bit(pdu.acknowledge, kAcknowledge) |
+                                                             bit(pdu.has_status, kStatus)));
   set(bhs, kLunAt, pdu.lun);
   set_u32(bhs, kIttAt, pdu.initiator_task_tag);
   set_u32(bhs, kTttAt, pdu.target_transfer_tag);
-  set_response_numbers(bhs, pdu);
+  set_u32(bhs, 28, pdu.exp_cmd_sn);
+  set_u32(bhs, 32, pdu.max_cmd_sn);
   set_u32(bhs, 36, pdu.data_sn);
   set_u32(bhs, 40, pdu.buffer_offset);
+  if (!pdu.has_status) return bhs;
+  bhs.raw[1] |=
+      static_cast<std::byte>(bit(pdu.overflow, kOverflow) | bit(pdu.underflow, kUnderflow));
+  set_u8(bhs, 3, pdu.status);
+  set_u32(bhs, 24, pdu.stat_sn);
   set_u32(bhs, 44, pdu.residual_count);
   return bhs;
 }
@@ -111,14 +115,15 @@ Result<DataIn> decode<DataIn>(const Bhs& bhs) {
   get(bhs, kLunAt, pdu.lun);
   pdu.initiator_task_tag = bhs.initiator_task_tag();
   pdu.target_transfer_tag = u32(bhs, kTttAt);
-  get_response_numbers(bhs, pdu);
+  pdu.exp_cmd_sn = bhs.exp_cmd_sn();
+  pdu.max_cmd_sn = bhs.max_cmd_sn();
   pdu.data_sn = u32(bhs, 36);
   pdu.buffer_offset = u32(bhs, 40);
   if (!pdu.has_status) return pdu;
-  // RFC 7143 section 11.7.3: valid, and to be checked, only with S.
   pdu.overflow = flag(bhs, kOverflow);
   pdu.underflow = flag(bhs, kUnderflow);
   pdu.status = u8(bhs, 3);
+  pdu.stat_sn = bhs.stat_sn();
   pdu.residual_count = u32(bhs, 44);
   if (!pdu.final || (pdu.overflow && pdu.underflow)) return errc::bad_field;
   return pdu;
