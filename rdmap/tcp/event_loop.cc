@@ -100,7 +100,8 @@ Timer::Timer(EventLoop& loop, std::function<void()> call)
 
 Timer::~Timer() {
   state_->destroyed = true;
-  state_->timer.cancel();
+  ErrorCode ignored;
+  state_->timer.cancel(ignored);
 }
 
 void Timer::set(std::optional<Time> when) {

@@ -1,0 +1,52 @@
+#include "target/device_builder.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "target/start_error.h"
+
+namespace openiser::target {
+
+namespace {
+
+Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
+  switch (lun.kind) {
+    case config::Lun::Kind::memory:
+      return make_memory_store(lun.size, lun.read_only);
+    case config::Lun::Kind::null:
+      return make_null_store(lun.size);
+    case config::Lun::Kind::file:
+      break;
+  }
+  return open_file_store(lun.path, lun.size, lun.read_only);
+}
+
+std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun) {
+  const std::string name = target + " LUN " + std::to_string(lun.lun);
+  auto store = open_store(lun);
+  if (!store) {
+    throw StartError(name + ": cannot open " + lun.path + ": " + store.error().message());
+  }
+  log::info("target", name + ": " + (*store)->properties().description);
+  LogicalUnitSettings settings;
+  settings.lun = lun.lun;
+  settings.block_size = lun.block_size;
+  settings.read_only = lun.read_only;
+  settings.vendor = lun.vendor;
+  settings.product = lun.product;
+  settings.serial = lun.serial;
+  return make_logical_unit(target, std::move(settings), std::move(*store));
+}
+
+}  // namespace
+
+CatalogueTarget build_target(const config::Target& target) {
+  auto device = std::make_shared<TargetDevice>();
+  device->name = normalised_name(target.name);
+  for (const config::Lun& lun : target.luns) {
+    device->units.emplace(lun.lun, build_unit(device->name, lun));
+  }
+  return {std::move(device), target.alias};
+}
+
+}  // namespace openiser::target

@@ -1,0 +1,89 @@
+#include "target/worker.h"
+
+#include <future>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "iscsi/errors.h"
+#include "target/store_flush.h"
+
+namespace openiser::target {
+
+namespace {
+
+StoreEngine::Kind kind_of(config::Daemon::Store configured) {
+  switch (configured) {
+    case config::Daemon::Store::io_uring:
+      return StoreEngine::Kind::io_uring;
+    case config::Daemon::Store::threads:
+      return StoreEngine::Kind::threads;
+    case config::Daemon::Store::automatic:
+      break;
+  }
+  return StoreEngine::Kind::automatic;
+}
+
+}  // namespace
+
+Worker::Worker(const Shared& shared) : shared_(shared) {
+  std::promise<void> ready;
+  thread_ = std::thread([this, &ready] { run([&ready] { ready.set_value(); }); });
+  ready.get_future().wait();
+}
+
+Worker::~Worker() {
+  loop_.stop();
+  thread_.join();
+}
+
+void Worker::run(std::function<void()> ready) {
+  engine_ = StoreEngine::create(loop_, kind_of(shared_.config.store_engine));
+  log::debug("worker", std::string("stores are served by ") + engine_->name());
+  ready();
+  loop_.run();
+  ISER_ASSERT(all_.empty());
+  engine_.reset();
+}
+
+void Worker::adopt(rdmap::Socket socket, std::uint16_t portal_group_tag) {
+  ++count_;
+  // std::function wants something that can be copied.
+  loop_.post([this, portal_group_tag, shared = std::make_shared<rdmap::Socket>(std::move(socket))] {
+    const ConnectionContext context{loop_,          *engine_,          pool_,
+                                    shared_.config, shared_.catalogue, shared_.sessions};
+    ServerConnection::Owner& owner = *this;
+    auto connection =
+        std::make_unique<ServerConnection>(context, std::move(*shared), portal_group_tag, owner);
+    ServerConnection* const key = connection.get();
+    all_.emplace(key, std::move(connection));
+  });
+}
+
+void Worker::connection_finished(ServerConnection& connection) {
+  loop_.defer([this, key = &connection] {
+    all_.erase(key);
+    --count_;
+    shared_.connection_gone();
+  });
+}
+
+void Worker::drain(Duration grace) {
+  loop_.post([this, grace] {
+    for (const auto& [key, connection] : all_) connection->drain(grace);
+  });
+}
+
+void Worker::end_all(ErrorCode why) {
+  loop_.post([this, why] {
+    for (const auto& [key, connection] : all_) connection->end(why);
+  });
+}
+
+void Worker::flush_stores(std::shared_ptr<const Catalogue> catalogue, std::function<void()> done) {
+  loop_.post([this, catalogue = std::move(catalogue), done = std::move(done)] {
+    target::flush_stores(*catalogue, *engine_, done);
+  });
+}
+
+}  // namespace openiser::target
