@@ -30,6 +30,7 @@ constexpr Row kTable[] = {
     {errc::logged_out, "logged out", kNoStatus, kNone, "11.14"},
     {errc::task_aborted, "task aborted", kNoStatus, kNone, "11.5.1"},
     {errc::not_logged_in, "session is not logged in", kNoStatus, kNone, "5.3"},
+    {errc::target_failure, "target failed to complete the command", kNoStatus, kNone, "11.4.3"},
 
     {errc::truncated, "PDU is shorter than its header says", kNoStatus, kNone, "7.7"},
     {errc::wrong_opcode, "opcode is unknown or not allowed here", 0x020b, command_not_supported,

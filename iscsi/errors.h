@@ -15,11 +15,12 @@ enum class errc {
   connection_closed = 1,  // the peer ended the connection
   login_timeout,
   nop_timeout,
-  terminated,     // ended on our own wish
-  reinstated,     // another login took the place of this session (RFC 7143 section 6.3.5)
-  logged_out,     // ended by a Logout
-  task_aborted,   // the task ended by task management
-  not_logged_in,  // the session cannot take the request now
+  terminated,      // ended on our own wish
+  reinstated,      // another login took the place of this session (RFC 7143 section 6.3.5)
+  logged_out,      // ended by a Logout
+  task_aborted,    // the task ended by task management
+  not_logged_in,   // the session cannot take the request now
+  target_failure,  // a SCSI Response that says the command was not completed
   // Format errors: the connection ends (RFC 7143 sections 7.7 and 7.8).
   truncated,
   wrong_opcode,
