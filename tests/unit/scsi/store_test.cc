@@ -1,0 +1,448 @@
+// Stores by themselves, over both engines.
+#include "target/store/store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <random>
+
+#include "rdmap/tcp/event_loop.h"
+#include "tests/support/bytes.h"
+#include "tests/support/temporary_folder.h"
+
+namespace openiser::target {
+namespace {
+
+using test::ByteVector;
+using Operation = StoreRequest::Operation;
+using Kind = StoreEngine::Kind;
+
+class Request final : public StoreRequest {
+ public:
+  Request(rdmap::EventLoop& loop, Operation what, std::uint64_t at, std::uint64_t size)
+      : loop_(loop) {
+    operation = what;
+    offset = at;
+    length = size;
+  }
+  // Memory of the request, in pieces of `piece` bytes.
+  void use(ByteVector& memory, std::size_t piece) {
+    for (std::size_t at = 0; at < memory.size(); at += piece) {
+      pieces_.push_back(MutableBytes(memory).subspan(at, std::min(piece, memory.size() - at)));
+    }
+    pieces = pieces_;
+  }
+  void done() override {
+    EXPECT_FALSE(is_done);
+    is_done = true;
+    loop_.stop();
+  }
+  bool is_done = false;
+
+ private:
+  rdmap::EventLoop& loop_;
+  std::vector<MutableBytes> pieces_;
+};
+
+// A loop with an engine, and requests run to their end on it.
+class Bench {
+ public:
+  explicit Bench(Kind kind) : engine_(StoreEngine::create(loop_, kind)) {}
+
+  rdmap::EventLoop& loop() { return loop_; }
+  StoreEngine& engine() { return *engine_; }
+  void finish(const Request& request) {
+    bool late = false;
+    rdmap::Timer limit(loop_, [&] {
+      late = true;
+      loop_.stop();
+    });
+    limit.set(loop_.now() + std::chrono::seconds(20));
+    while (!request.is_done && !late) loop_.run();
+    ASSERT_FALSE(late);
+  }
+  ErrorCode run(Store& store, Request& request) {
+    store.submit(*engine_, request);
+    finish(request);
+    return request.error;
+  }
+  ErrorCode write(Store& store, std::uint64_t at, ByteVector bytes, std::size_t piece = 4096,
+                  bool force = false) {
+    Request request(loop_, Operation::write, at, bytes.size());
+    request.force_unit_access = force;
+    request.use(bytes, piece);
+    return run(store, request);
+  }
+  ErrorCode read(Store& store, std::uint64_t at, ByteVector& bytes, std::size_t piece = 4096) {
+    Request request(loop_, Operation::read, at, bytes.size());
+    request.use(bytes, piece);
+    return run(store, request);
+  }
+  ErrorCode other(Store& store, Operation operation, std::uint64_t at, std::uint64_t size) {
+    Request request(loop_, operation, at, size);
+    return run(store, request);
+  }
+
+ private:
+  rdmap::EventLoop loop_;
+  std::unique_ptr<StoreEngine> engine_;
+};
+
+constexpr std::uint64_t kSize = 4 << 20;
+
+// --- each store against a model, on each engine ---
+
+struct Arrangement {
+  const char* name;
+  Kind engine;
+  enum class What { memory, file, tmpfs_file } store;
+};
+
+class AnyStore : public ::testing::TestWithParam<Arrangement> {
+ protected:
+  AnyStore() : bench(GetParam().engine) {}
+  void SetUp() override {
+    if (GetParam().store == Arrangement::What::memory) {
+      store = make_memory_store(kSize);
+      return;
+    }
+    const bool tmpfs = GetParam().store == Arrangement::What::tmpfs_file;
+    if (tmpfs && access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "no /dev/shm here";
+    folder = std::make_unique<test::TemporaryFolder>(tmpfs ? "/dev/shm" : "");
+    auto opened = open_file_store(folder->path("disk"), kSize, false);
+    ASSERT_TRUE(opened) << opened.error().message();
+    store = std::move(*opened);
+  }
+
+  std::unique_ptr<test::TemporaryFolder> folder;
+  Bench bench;
+  std::unique_ptr<Store> store;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, AnyStore,
+    ::testing::Values(Arrangement{"memory", Kind::threads, Arrangement::What::memory},
+                      Arrangement{"file_threads", Kind::threads, Arrangement::What::file},
+                      Arrangement{"file_uring", Kind::automatic, Arrangement::What::file},
+                      Arrangement{"tmpfs_threads", Kind::threads, Arrangement::What::tmpfs_file},
+                      Arrangement{"tmpfs_uring", Kind::automatic, Arrangement::What::tmpfs_file}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(AnyStore, SaysWhatItIs) {
+  const StoreProperties properties = store->properties();
+  EXPECT_EQ(properties.size, kSize);
+  EXPECT_FALSE(properties.read_only);
+  EXPECT_TRUE(properties.discard);
+  EXPECT_FALSE(properties.description.empty());
+}
+
+TEST_P(AnyStore, IsZeroAtFirst) {
+  ByteVector bytes(kSize, std::byte{0xff});
+  EXPECT_FALSE(bench.read(*store, 0, bytes, 1 << 20));
+  EXPECT_TRUE(bytes == ByteVector(kSize));
+}
+
+TEST_P(AnyStore, BehavesAsTheModel) {
+  std::mt19937 random(7);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  ByteVector model(kSize);
+  for (int round = 0; round < 400; ++round) {
+    const std::uint64_t blocks = 1 + below(round % 20 == 0 ? 2000 : 64);
+    const std::uint64_t at = below(kSize / 512 - blocks + 1) * 512;
+    const std::uint64_t size = blocks * 512;
+    const auto place = model.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (below(5)) {
+      case 0:
+      case 1: {
+        ByteVector bytes(size);
+        for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+        ASSERT_FALSE(bench.write(*store, at, bytes, 512 * (1 + below(16)), below(8) == 0));
+        std::copy(bytes.begin(), bytes.end(), place);
+        break;
+      }
+      case 2:
+        ASSERT_FALSE(bench.other(*store, Operation::discard, at, size));
+        std::fill_n(place, size, std::byte{0});
+        break;
+      case 3:
+        ASSERT_FALSE(bench.other(*store, Operation::write_zeroes, at, size));
+        std::fill_n(place, size, std::byte{0});
+        break;
+      default: {
+        ByteVector bytes(size);
+        ASSERT_FALSE(bench.read(*store, at, bytes, 512 * (1 + below(16))));
+        ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), place)) << "round " << round;
+      }
+    }
+  }
+  ASSERT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+  ByteVector all(kSize);
+  ASSERT_FALSE(bench.read(*store, 0, all, 1 << 20));
+  EXPECT_TRUE(all == model);
+}
+
+TEST_P(AnyStore, MorePiecesThanOneCallTakes) {
+  ByteVector bytes = test::pattern(1000 * 7);
+  EXPECT_FALSE(bench.write(*store, 512, bytes, 7));
+  ByteVector back(bytes.size());
+  EXPECT_FALSE(bench.read(*store, 512, back, 11));
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_P(AnyStore, DiscardOfUnalignedRangeKeepsItsNeighbours) {
+  ByteVector bytes(3 * 4096, std::byte{0x55});
+  ASSERT_FALSE(bench.write(*store, 0, bytes));
+  ASSERT_FALSE(bench.other(*store, Operation::discard, 512, 2 * 4096));
+  std::fill_n(bytes.begin() + 512, 2 * 4096, std::byte{0});
+  ByteVector back(bytes.size());
+  ASSERT_FALSE(bench.read(*store, 0, back));
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_P(AnyStore, ManyAtOnce) {
+  constexpr std::size_t kRequests = 700;
+  std::vector<ByteVector> memory;
+  std::vector<std::unique_ptr<Request>> requests;
+  for (std::size_t i = 0; i < kRequests; ++i) memory.emplace_back(512, static_cast<std::byte>(i));
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    requests.push_back(std::make_unique<Request>(bench.loop(), Operation::write, i * 512, 512));
+    requests.back()->use(memory[i], 512);
+    store->submit(bench.engine(), *requests.back());
+  }
+  bench.engine().flush();
+  for (const auto& request : requests) {
+    bench.finish(*request);
+    EXPECT_FALSE(request->error);
+  }
+  ByteVector all(kRequests * 512);
+  ASSERT_FALSE(bench.read(*store, 0, all, all.size()));
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    ASSERT_EQ(all[i * 512], static_cast<std::byte>(i));
+    ASSERT_EQ(all[i * 512 + 511], static_cast<std::byte>(i));
+  }
+}
+
+// --- files ---
+
+class FileStoreTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  FileStoreTest() : bench(GetParam()) {}
+  std::string path() const { return folder.path("disk"); }
+  std::unique_ptr<Store> open_store(std::uint64_t size, bool read_only = false) {
+    auto opened = open_file_store(path(), size, read_only);
+    EXPECT_TRUE(opened) << opened.error().message();
+    return opened ? std::move(*opened) : nullptr;
+  }
+  int error_of(std::uint64_t size, bool read_only = false) {
+    const auto opened = open_file_store(path(), size, read_only);
+    return opened ? 0 : opened.error().value();
+  }
+
+  test::TemporaryFolder folder;
+  Bench bench;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, FileStoreTest, ::testing::Values(Kind::threads, Kind::automatic),
+                         [](const auto& info) {
+                           return info.param == Kind::threads ? "threads" : "automatic";
+                         });
+
+TEST_P(FileStoreTest, MakesASparseFile) {
+  const auto store = open_store(std::uint64_t{1} << 40);
+  struct stat status;
+  ASSERT_EQ(stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, std::int64_t{1} << 40);
+  EXPECT_LT(status.st_blocks, 1024);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+TEST_P(FileStoreTest, KeepsItsBytes) {
+  const ByteVector bytes = test::pattern(8192);
+  ASSERT_FALSE(bench.write(*open_store(kSize), 4096, bytes));
+  ByteVector back(8192);
+  ASSERT_FALSE(bench.read(*open_store(0), 4096, back));
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_P(FileStoreTest, GrowsAFileThatIsTooShort) {
+  open_store(4096);
+  EXPECT_EQ(open_store(kSize)->properties().size, kSize);
+  EXPECT_EQ(std::filesystem::file_size(path()), kSize);
+}
+
+TEST_P(FileStoreTest, NeverCutsAFileThatIsLonger) {
+  open_store(kSize);
+  EXPECT_EQ(open_store(4096)->properties().size, 4096U);
+  EXPECT_EQ(std::filesystem::file_size(path()), kSize);
+}
+
+TEST_P(FileStoreTest, WithoutASizeTheFileHasToBeThere) {
+  EXPECT_EQ(error_of(0), ENOENT);
+}
+
+TEST_P(FileStoreTest, EmptyFileWithoutASizeIsRefused) {
+  close(open(path().c_str(), O_CREAT | O_WRONLY, 0600));
+  EXPECT_EQ(error_of(0), EINVAL);
+}
+
+TEST_P(FileStoreTest, FolderIsRefused) {
+  std::filesystem::create_directory(path());
+  EXPECT_EQ(error_of(4096), EISDIR);
+}
+
+TEST_P(FileStoreTest, PathThatIsNotThere) {
+  const auto opened = open_file_store(folder.path("none/disk"), 4096, false);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().value(), ENOENT);
+}
+
+TEST_P(FileStoreTest, SecondWriterIsKeptOut) {
+  const auto first = open_store(4096);
+  EXPECT_EQ(error_of(4096), EBUSY);
+  EXPECT_EQ(error_of(4096, true), EBUSY);
+}
+
+TEST_P(FileStoreTest, ReadersShare) {
+  open_store(4096);
+  const auto first = open_store(4096, true);
+  EXPECT_EQ(error_of(4096, true), 0);
+  EXPECT_EQ(error_of(4096), EBUSY);
+}
+
+TEST_P(FileStoreTest, TheLockGoesWithTheStore) {
+  open_store(4096).reset();
+  EXPECT_EQ(error_of(4096), 0);
+}
+
+TEST_P(FileStoreTest, ReadOnlyChangesNothing) {
+  ASSERT_FALSE(bench.write(*open_store(4096), 0, test::pattern(4096)));
+  const auto store = open_store(0, true);
+  EXPECT_TRUE(store->properties().read_only);
+  EXPECT_FALSE(store->properties().discard);
+  EXPECT_EQ(bench.write(*store, 0, ByteVector(512)).value(), EROFS);
+  EXPECT_EQ(bench.other(*store, Operation::discard, 0, 512).value(), EROFS);
+  EXPECT_EQ(bench.other(*store, Operation::write_zeroes, 0, 512).value(), EROFS);
+  EXPECT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+  ByteVector back(4096);
+  EXPECT_FALSE(bench.read(*store, 0, back));
+  EXPECT_EQ(back, test::pattern(4096));
+}
+
+TEST_P(FileStoreTest, ReadOnlyIsNotMade) {
+  EXPECT_EQ(error_of(4096, true), ENOENT);
+}
+
+TEST_P(FileStoreTest, ReadOnlyIsNotGrown) {
+  open_store(4096);
+  EXPECT_EQ(error_of(8192, true), ENOSPC);
+}
+
+TEST_P(FileStoreTest, FileCutShortGivesEio) {
+  const auto store = open_store(8 << 20);
+  std::filesystem::resize_file(path(), 4096);
+  ByteVector bytes(8192);
+  EXPECT_EQ(bench.read(*store, 0, bytes).value(), EIO) << "across the end";
+  EXPECT_EQ(bench.read(*store, 8192, bytes).value(), EIO) << "behind it";
+  ByteVector large(4 << 20);
+  EXPECT_EQ(bench.read(*store, 0, large).value(), EIO) << "too long to be read on the spot";
+}
+
+TEST_P(FileStoreTest, ForcedWritesAndFlushesSucceed) {
+  const auto store = open_store(kSize);
+  EXPECT_TRUE(store->properties().volatile_cache);
+  EXPECT_FALSE(bench.write(*store, 0, test::pattern(4096), 4096, true));
+  EXPECT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+}
+
+TEST_P(FileStoreTest, DiscardGivesSpaceBack) {
+  const auto store = open_store(kSize);
+  ASSERT_FALSE(bench.write(*store, 0, ByteVector(1 << 20, std::byte{1}), 1 << 20));
+  ASSERT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+  struct stat before, after;
+  ASSERT_EQ(stat(path().c_str(), &before), 0);
+  ASSERT_FALSE(bench.other(*store, Operation::discard, 0, 1 << 20));
+  ASSERT_EQ(stat(path().c_str(), &after), 0);
+  EXPECT_LT(after.st_blocks, before.st_blocks);
+  EXPECT_EQ(after.st_size, before.st_size);
+}
+
+// A write the system refuses: more than the file may ever be.
+TEST_P(FileStoreTest, ErrorsOfTheSystemComeThrough) {
+  Request request(bench.loop(), Operation::write, 0, 512);
+  ByteVector bytes(512);
+  request.use(bytes, 512);
+  const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  bench.engine().submit(fd, request);
+  bench.engine().flush();
+  bench.finish(request);
+  close(fd);
+  EXPECT_EQ(request.error.value(), ENOSPC);
+}
+
+TEST_P(FileStoreTest, RequestsLeftBehindAreDroppedWithTheEngine) {
+  const auto store = open_store(kSize);
+  rdmap::EventLoop loop;
+  auto engine = StoreEngine::create(loop, GetParam());
+  std::vector<ByteVector> memory(300, ByteVector(4096));
+  std::vector<std::unique_ptr<Request>> requests;
+  for (ByteVector& bytes : memory) {
+    requests.push_back(std::make_unique<Request>(loop, Operation::write, 0, bytes.size()));
+    requests.back()->use(bytes, 4096);
+    store->submit(*engine, *requests.back());
+  }
+  engine.reset();
+  // The loop may still run: what was posted to it finds nobody.
+  loop.post([&] { loop.stop(); });
+  loop.run();
+  for (const auto& request : requests) EXPECT_FALSE(request->is_done);
+}
+
+TEST(StoreEngineTest, NamesItself) {
+  rdmap::EventLoop loop;
+  EXPECT_STREQ(StoreEngine::create(loop, Kind::threads)->name(), "threads");
+}
+
+TEST(StoreEngineTest, PrefersTheRingWhereThereIsOne) {
+  rdmap::EventLoop loop;
+  const std::string name = StoreEngine::create(loop, Kind::automatic)->name();
+  if (name == "threads") GTEST_SKIP() << "this kernel has no io_uring for us";
+  EXPECT_EQ(name, "io_uring");
+}
+
+// --- memory and null ---
+
+TEST(MemoryStore, ReadOnlyRefusesChanges) {
+  Bench bench(Kind::threads);
+  const auto store = make_memory_store(kSize, true);
+  EXPECT_EQ(bench.write(*store, 0, ByteVector(512)).value(), EROFS);
+  EXPECT_EQ(bench.other(*store, Operation::discard, 0, 4096).value(), EROFS);
+  ByteVector bytes(512);
+  EXPECT_FALSE(bench.read(*store, 0, bytes));
+}
+
+TEST(MemoryStore, IsSparse) {
+  const auto store = make_memory_store(std::uint64_t{1} << 40);
+  EXPECT_EQ(store->properties().size, std::uint64_t{1} << 40);
+}
+
+TEST(NullStore, ReadsZerosAndForgets) {
+  Bench bench(Kind::threads);
+  const auto store = make_null_store(kSize);
+  EXPECT_FALSE(bench.write(*store, 0, ByteVector(4096, std::byte{1})));
+  ByteVector bytes(4096, std::byte{2});
+  EXPECT_FALSE(bench.read(*store, 0, bytes, 512));
+  EXPECT_EQ(bytes, ByteVector(4096));
+  EXPECT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+  EXPECT_FALSE(bench.other(*store, Operation::discard, 0, 4096));
+  EXPECT_EQ(store->properties().size, kSize);
+}
+
+}  // namespace
+}  // namespace openiser::target
