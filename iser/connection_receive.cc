@@ -21,18 +21,24 @@ void Connection::completions_ready() {
 }
 
 void Connection::completed(rdmap::Completion& completion) {
-  if (completion.kind == Kind::receive) {
-    receives_.taken();
-    if (completion.status || over()) return;
-    return enabled_ ? received(completion) : received_login(completion);
-  }
   // Work that failed is lost: the end follows, if it is not under way already. What ended the
   // connection is disconnected()'s to say.
   if (completion.status && !over()) {
     ending_ = true;
+    receives_.stop();
     queue_pair_->disconnect(completion.status);
   }
-  if (completion.kind != Kind::send) transferred(completion);
+  if (completion.kind != Kind::receive) {
+    if (completion.kind != Kind::send) transferred(completion);
+    return;
+  }
+  receives_.taken();
+  if (over()) return;
+  if (enabled_) {
+    received(completion);
+  } else {
+    received_login(completion);
+  }
 }
 
 void Connection::transferred(rdmap::Completion& completion) {
