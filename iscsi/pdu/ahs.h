@@ -11,7 +11,7 @@
 
 namespace openiser::iscsi {
 
-inline constexpr std::size_t kMaxTotalAhs = 255 * 4;
+inline constexpr std::size_t kMaxTotalAhs = std::size_t{255} * 4;
 
 enum class AhsType : std::uint8_t {
   extended_cdb = 1,

@@ -70,7 +70,9 @@ class StreamDatamover : public TcpDatamover, protected PduFramer::Client {
   void attention();
   // The largest data segment of a Data-In or Data-Out: a multiple of four, as all but the last of a
   // sequence should be (RFC 7143 section 11.7.7).
-  std::uint32_t data_segment() const { return max_send_data_segment() & ~std::uint32_t{3}; }
+  std::uint32_t data_segment() const {
+    return parameters_.max_send_data_segment_length & ~std::uint32_t{3};
+  }
 
   const Parameters parameters_;
   PduFramer framer_;
