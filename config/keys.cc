@@ -1,0 +1,331 @@
+#include "config/keys.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+namespace openiser::config {
+
+namespace {
+
+template <auto Member>
+struct Access;
+
+template <class T, class V, V T::*Member>
+struct Access<Member> {
+  static constexpr bool kIsText = std::is_same_v<V, std::string>;
+
+  static void set(void* object, const Value& value) {
+    V& member = static_cast<T*>(object)->*Member;
+    if constexpr (kIsText)
+      member = value.text;
+    else
+      member = static_cast<V>(value.number);
+  }
+  static Value get(const void* object) {
+    const V& member = static_cast<const T*>(object)->*Member;
+    if constexpr (kIsText)
+      return {0, member};
+    else
+      return {static_cast<std::uint64_t>(member), {}};
+  }
+  static void* place(void* parent) { return &(static_cast<T*>(parent)->*Member); }
+  static void* append(void* parent) { return &(static_cast<T*>(parent)->*Member).emplace_back(); }
+  static constexpr std::uint64_t max() {
+    if constexpr (std::is_integral_v<V>)
+      return std::numeric_limits<V>::max();
+    else
+      return UINT64_MAX;
+  }
+};
+
+template <auto Member>
+constexpr Key value(std::string_view name, Kind kind, std::string_view what, std::uint64_t min = 0,
+                    std::uint64_t max = Access<Member>::max()) {
+  return {name, kind, what, min, max, {}, Access<Member>::set, Access<Member>::get};
+}
+template <auto Member>
+constexpr Key choice(std::string_view name, std::span<const std::string_view> choices,
+                     std::string_view what) {
+  return {
+      name, Kind::choice, what, 0, UINT64_MAX, choices, Access<Member>::set, Access<Member>::get};
+}
+template <auto Member>
+constexpr Key object(std::string_view name, const Object& object) {
+  return {name,    Kind::object, object.what,           0,       UINT64_MAX, {},
+          nullptr, nullptr,      Access<Member>::place, &object, false};
+}
+template <auto Member>
+constexpr Key list(std::string_view name, const Object& object, std::string_view what) {
+  return {name,    Kind::list, what, 1, UINT64_MAX, {}, nullptr, nullptr, Access<Member>::append,
+          &object, true};
+}
+constexpr Key required(Key key) {
+  key.required = true;
+  return key;
+}
+
+template <class T>
+const void* fresh() {
+  static const T object{};
+  return &object;
+}
+template <class T>
+void locate(void* object, Position at) {
+  static_cast<T*>(object)->at = at;
+}
+
+// --- portals ---
+
+constexpr std::array kPortalKeys{
+    Key{"address",
+        Kind::portal,
+        "host:port, host, [IPv6]:port or :port; without a host all addresses, without a port 3260, "
+        "with port 0 any that is free",
+        0,
+        UINT64_MAX,
+        {},
+        [](void* object, const Value& v) {
+          auto& portal = *static_cast<Portal*>(object);
+          portal.host = v.text;
+          portal.port = static_cast<std::uint16_t>(v.number);
+        },
+        nullptr,
+        nullptr,
+        nullptr,
+        true},
+    value<&Portal::tag>("tag", Kind::count,
+                        "portal group tag; portals of one group serve the same sessions"),
+};
+constexpr Object kPortal{"an address to listen on", kPortalKeys, fresh<Portal>, locate<Portal>,
+                         &kPortalKeys[0]};
+
+// --- logical units ---
+
+template <Lun::Kind kKind>
+void set_store(void* object, const Value& v) {
+  auto& lun = *static_cast<Lun*>(object);
+  lun.kind = kKind;
+  if (kKind == Lun::Kind::file)
+    lun.path = v.text;
+  else
+    lun.size = v.number;
+}
+
+constexpr std::uint64_t kLargestLun = std::uint64_t{1} << 60;
+constexpr std::array kLunKeys{
+    required(value<&Lun::lun>("lun", Kind::count, "logical unit number", 0, 255)),
+    Key{"file",
+        Kind::path,
+        "a file or block device; relative names start at the folder of the configuration file",
+        1,
+        4095,
+        {},
+        set_store<Lun::Kind::file>},
+    Key{"memory",
+        Kind::size,
+        "size of a disk in memory, gone at the end of the daemon",
+        4096,
+        std::uint64_t{1} << 40,
+        {},
+        set_store<Lun::Kind::memory>},
+    Key{"null",
+        Kind::size,
+        "size of a disk that keeps nothing and reads as zeros",
+        4096,
+        kLargestLun,
+        {},
+        set_store<Lun::Kind::null>},
+    value<&Lun::size>("size", Kind::size,
+                      "of a file: it is made, or grown, to this size; 0: as large as it is", 0,
+                      kLargestLun),
+    value<&Lun::block_size>("block_size", Kind::size, "logical block size, 512 or 4096 bytes", 512,
+                            4096),
+    value<&Lun::read_only>("read_only", Kind::boolean, "whether writes are refused"),
+    value<&Lun::vendor>("vendor", Kind::text, "T10 vendor identification", 0, 8),
+    value<&Lun::product>("product", Kind::text, "product identification", 0, 16),
+    value<&Lun::serial>("serial", Kind::text,
+                        "unit serial number; empty: made from target name and LUN", 0, 64),
+};
+
+void check_lun(void* object, const Given& given, std::vector<Fault>& faults) {
+  const auto& lun = *static_cast<const Lun*>(object);
+  const auto stores = given.count("file") + given.count("memory") + given.count("null");
+  if (stores != 1)
+    faults.push_back({lun.at, std::string("a LUN with ") +
+                                  (stores ? "several stores" : "no store") +
+                                  "; give it one of file, memory and null"});
+  if (given.contains("size") && !given.contains("file"))
+    faults.push_back({given.at("size"), "size is for files; write memory: SIZE or null: SIZE"});
+  if (lun.block_size != 512 && lun.block_size != 4096)
+    faults.push_back({given.at("block_size"),
+                      "a block size of " + std::to_string(lun.block_size) + "; write 512 or 4096"});
+  else if (lun.size % lun.block_size != 0)
+    faults.push_back({lun.at, "a size of " + std::to_string(lun.size) +
+                                  " bytes, which is no multiple of block_size; round it to " +
+                                  std::to_string(lun.size / lun.block_size * lun.block_size)});
+}
+
+constexpr Object kLun{"a logical unit", kLunKeys, fresh<Lun>, locate<Lun>, nullptr, check_lun};
+
+// --- targets ---
+
+constexpr std::array kTargetKeys{
+    required(value<&Target::name>("name", Kind::iscsi_name, "iSCSI name: iqn., eui. or naa.")),
+    value<&Target::alias>("alias", Kind::text, "a name for people, told to initiators", 0, 255),
+    list<&Target::luns>("luns", kLun, "the target's logical units"),
+};
+constexpr Object kTarget{"an iSCSI target", kTargetKeys, fresh<Target>, locate<Target>};
+
+// --- negotiation ---
+
+constexpr std::uint64_t kMinSegment = 512, kMaxSegment = 0xffffff;
+using N = Negotiation;
+constexpr std::array kNegotiationKeys{
+    value<&N::rdma_extensions>("rdma_extensions", Kind::boolean, "accept RDMAExtensions=Yes"),
+    value<&N::header_digest>("header_digest", Kind::boolean,
+                             "accept CRC32C header digests on plain iSCSI"),
+    value<&N::data_digest>("data_digest", Kind::boolean,
+                           "accept CRC32C data digests on plain iSCSI"),
+    value<&N::immediate_data>("immediate_data", Kind::boolean,
+                              "accept write data in the command's own PDU"),
+    value<&N::initial_r2t>("initial_r2t", Kind::boolean, "demand R2T before any unsolicited data"),
+    value<&N::max_recv_data_segment_length>("max_recv_data_segment_length", Kind::size,
+                                            "largest data segment taken on plain iSCSI",
+                                            kMinSegment, kMaxSegment),
+    value<&N::target_recv_data_segment_length>(
+        "target_recv_data_segment_length", Kind::size,
+        "largest data segment of a control PDU taken on iSER", kMinSegment, kMaxSegment),
+    value<&N::max_burst_length>("max_burst_length", Kind::size, "largest solicited burst",
+                                kMinSegment, kMaxSegment),
+    value<&N::first_burst_length>("first_burst_length", Kind::size,
+                                  "largest unsolicited burst, at most max_burst_length",
+                                  kMinSegment, kMaxSegment),
+    value<&N::max_outstanding_r2t>("max_outstanding_r2t", Kind::count, "R2Ts under way per task",
+                                   1),
+};
+
+// RFC 7143 section 13.14
+void check_negotiation(void* object, const Given& given, std::vector<Fault>& faults) {
+  auto& n = *static_cast<Negotiation*>(object);
+  if (n.first_burst_length <= n.max_burst_length) return;
+  if (given.contains("first_burst_length"))
+    faults.push_back({given.at("first_burst_length"),
+                      "first_burst_length exceeds max_burst_length, which is " +
+                          std::to_string(n.max_burst_length) + "; make it smaller"});
+  n.first_burst_length = n.max_burst_length;
+}
+
+constexpr Object kNegotiation{"what is offered and accepted at login",
+                              kNegotiationKeys,
+                              fresh<Negotiation>,
+                              nullptr,
+                              nullptr,
+                              check_negotiation};
+
+// --- rdma ---
+
+constexpr std::array<std::string_view, 3> kBaseOffsets{"auto", "whole-buffer", "solicited-part"};
+constexpr std::array<std::string_view, 3> kDialects{"auto", "rfc5046", "rfc7145"};
+constexpr std::array kRdmaKeys{
+    value<&Rdma::crc>("crc", Kind::boolean,
+                      "ask for MPA CRC; off only where the initiator does not ask either"),
+    value<&Rdma::markers>("markers", Kind::boolean, "demand MPA markers in what is received"),
+    value<&Rdma::inbound_reads>("inbound_reads", Kind::count,
+                                "RDMA Reads a peer may have under way"),
+    value<&Rdma::outbound_reads>("outbound_reads", Kind::count,
+                                 "RDMA Reads the target has under way", 1),
+    choice<&Rdma::base_offset>("base_offset", kBaseOffsets,
+                               "what the Write Base Offset of a peer points at; auto: by its keys"),
+    choice<&Rdma::dialect>(
+        "dialect", kDialects,
+        "whose iSER headers on connections that begin as plain iSCSI: RFC 5046 or "
+        "RFC 7145; auto: by the keys of the initiator"),
+};
+constexpr Object kRdma{"MPA, RDMAP and iSER", kRdmaKeys, fresh<Rdma>};
+
+// --- limits ---
+
+constexpr std::array kLimitsKeys{
+    value<&Limits::threads>("threads", Kind::count, "threads; 0: one per core", 0, 1024),
+    value<&Limits::connections>("connections", Kind::count, "connections at one time", 1, 1 << 20),
+    value<&Limits::command_window>("command_window", Kind::count,
+                                   "commands a session may have under way", 1, 4096),
+    value<&Limits::session_buffers>("session_buffers", Kind::size,
+                                    "data buffers a session may hold", std::uint64_t{1} << 20,
+                                    std::uint64_t{1} << 40),
+    value<&Limits::login_timeout>("login_timeout", Kind::duration, "time for a login", 1, 3600),
+    value<&Limits::nop_interval>("nop_interval", Kind::duration,
+                                 "silence after which the initiator is pinged; 0: never", 0, 86400),
+    value<&Limits::nop_timeout>("nop_timeout", Kind::duration,
+                                "time for its answer before the connection ends", 1, 86400),
+    value<&Limits::drain_timeout>("drain_timeout", Kind::duration,
+                                  "time for commands under way at SIGTERM", 0, 3600),
+};
+constexpr Object kLimits{"limits and times", kLimitsKeys, fresh<Limits>};
+
+// --- the file ---
+
+constexpr std::array<std::string_view, 3> kStores{"auto", "io_uring", "threads"};
+constexpr std::array<std::string_view, 6> kLevels{"trace", "debug", "info", "warn", "error", "off"};
+
+// The level stays a name in settings.h.
+void set_level(void* object, const Value& v) {
+  static_cast<Daemon*>(object)->log_level = kLevels.at(v.number);
+}
+Value get_level(const void* object) {
+  const auto& level = static_cast<const Daemon*>(object)->log_level;
+  return {static_cast<std::uint64_t>(std::ranges::find(kLevels, level) - kLevels.begin()), {}};
+}
+
+constexpr std::array kDaemonKeys{
+    list<&Daemon::portals>("portals", kPortal, "addresses to listen on"),
+    list<&Daemon::targets>("targets", kTarget, "what is served"),
+    object<&Daemon::negotiation>("negotiation", kNegotiation),
+    object<&Daemon::rdma>("rdma", kRdma),
+    object<&Daemon::limits>("limits", kLimits),
+    choice<&Daemon::store_engine>("store_engine", kStores,
+                                  "how files are read and written; auto: io_uring where the kernel "
+                                  "has it, else threads"),
+    Key{"log_level", Kind::choice, "least level that is logged", 0, UINT64_MAX, kLevels, set_level,
+        get_level},
+};
+constexpr Object kDaemon{"configuration of iser-targetd", kDaemonKeys, fresh<Daemon>};
+
+// Tells of every element of `items` whose `key` an earlier one has.
+template <class Items, class KeyOf>
+void find_twice(const Items& items, KeyOf key_of, std::string_view what,
+                std::vector<Fault>& faults) {
+  std::map<decltype(key_of(items.front())), Position> seen;
+  for (const auto& item : items) {
+    const auto [first, fresh] = seen.emplace(key_of(item), item.at);
+    if (!fresh)
+      faults.push_back({item.at, std::string(what) + " that line " +
+                                     std::to_string(first->second.line) +
+                                     " has already; change or remove one of them"});
+  }
+}
+
+}  // namespace
+
+const Object& root_object() {
+  return kDaemon;
+}
+
+void check_duplicates(const Daemon& daemon, std::vector<Fault>& faults) {
+  std::vector<Portal> fixed;
+  std::ranges::copy_if(daemon.portals, std::back_inserter(fixed),
+                       [](const Portal& p) { return p.port != 0; });
+  find_twice(
+      fixed, [](const Portal& p) { return std::pair(p.host, p.port); }, "a portal address", faults);
+  find_twice(
+      daemon.targets, [](const Target& t) { return t.name; }, "a target name", faults);
+  for (const Target& target : daemon.targets)
+    find_twice(
+        target.luns, [](const Lun& l) { return l.lun; }, "a logical unit number", faults);
+}
+
+}  // namespace openiser::config

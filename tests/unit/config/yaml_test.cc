@@ -1,0 +1,383 @@
+// The loader: what it reads, and every fault with its line and column.
+#include "config/yaml.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace openiser::config {
+namespace {
+
+Loaded load(const std::string& text) {
+  return load_text(text, "/etc/open-iser");
+}
+
+// "1:2 unknown key..." for each fault.
+std::string faults_of(const std::string& text) {
+  std::string all;
+  for (const Fault& fault : load(text).faults)
+    all += std::to_string(fault.at.line) + ":" + std::to_string(fault.at.column) + " " +
+           fault.message + "\n";
+  return all;
+}
+
+const std::string kPortals = "portals: ['127.0.0.1:3260']\n";
+const std::string kTargets =
+    "targets:\n"
+    "  - name: iqn.2026-11.org.example:disk1\n"
+    "    luns:\n"
+    "      - {lun: 0, file: disk1.img, size: 1GiB}\n";
+const std::string kMinimal = kPortals + kTargets;
+
+// --- what is read ---
+
+TEST(Yaml, MinimalFile) {
+  const Loaded loaded = load(kMinimal);
+  ASSERT_EQ(faults_of(kMinimal), "");
+  ASSERT_EQ(loaded.daemon.portals.size(), 1U);
+  EXPECT_EQ(loaded.daemon.portals[0].host, "127.0.0.1");
+  EXPECT_EQ(loaded.daemon.portals[0].port, 3260);
+  EXPECT_EQ(loaded.daemon.portals[0].tag, 1);
+  ASSERT_EQ(loaded.daemon.targets.size(), 1U);
+  const Target& target = loaded.daemon.targets[0];
+  EXPECT_EQ(target.name, "iqn.2026-11.org.example:disk1");
+  ASSERT_EQ(target.luns.size(), 1U);
+  EXPECT_EQ(target.luns[0].kind, Lun::Kind::file);
+  EXPECT_EQ(target.luns[0].path, "/etc/open-iser/disk1.img");
+  EXPECT_EQ(target.luns[0].size, std::uint64_t{1} << 30);
+}
+
+TEST(Yaml, PositionsAreThoseOfTheFile) {
+  const Daemon daemon = load(kMinimal).daemon;
+  EXPECT_EQ(daemon.portals[0].at.line, 1);
+  EXPECT_EQ(daemon.portals[0].at.column, 11);
+  EXPECT_EQ(daemon.targets[0].at.line, 3);
+  EXPECT_EQ(daemon.targets[0].at.column, 5);
+  EXPECT_EQ(daemon.targets[0].luns[0].at.line, 5);
+}
+
+TEST(Yaml, WhatIsNotSaidKeepsItsDefault) {
+  const Daemon daemon = load(kMinimal).daemon, fresh;
+  EXPECT_EQ(daemon.negotiation.max_burst_length, fresh.negotiation.max_burst_length);
+  EXPECT_EQ(daemon.rdma.inbound_reads, fresh.rdma.inbound_reads);
+  EXPECT_EQ(daemon.limits.login_timeout, fresh.limits.login_timeout);
+  EXPECT_EQ(daemon.log_level, fresh.log_level);
+}
+
+TEST(Yaml, ThreeKindsOfStore) {
+  const Loaded loaded = load(kPortals +
+                             "targets:\n"
+                             "  - name: iqn.2026-11.org.example:disk1\n"
+                             "    luns:\n"
+                             "      - {lun: 0, file: /dev/sdb}\n"
+                             "      - {lun: 1, memory: 64MiB}\n"
+                             "      - lun: 2\n"
+                             "        null: 1TiB\n"
+                             "        block_size: 4k\n");
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const auto& luns = loaded.daemon.targets[0].luns;
+  EXPECT_EQ(luns[0].path, "/dev/sdb") << "absolute names stay";
+  EXPECT_EQ(luns[1].kind, Lun::Kind::memory);
+  EXPECT_EQ(luns[1].size, std::uint64_t{64} << 20);
+  EXPECT_EQ(luns[2].kind, Lun::Kind::null);
+  EXPECT_EQ(luns[2].size, std::uint64_t{1} << 40);
+  EXPECT_EQ(luns[2].block_size, 4096U);
+}
+
+TEST(Yaml, PortalsInAllForms) {
+  const Loaded loaded = load(
+      "portals: [':3260', '[::1]:3261', h, {address: 'g:1', tag: 7}, {address: i}]\n" + kTargets);
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const auto& portals = loaded.daemon.portals;
+  ASSERT_EQ(portals.size(), 5U);
+  EXPECT_EQ(portals[0].host, "");
+  EXPECT_EQ(portals[1].host, "::1");
+  EXPECT_EQ(portals[1].port, 3261);
+  EXPECT_EQ(portals[2].port, 3260);
+  EXPECT_EQ(portals[3].tag, 7);
+  EXPECT_EQ(portals[4].tag, 1);
+}
+
+TEST(Yaml, EveryOptionIsRead) {
+  const Loaded loaded = load(kMinimal +
+                             "negotiation: {rdma_extensions: no, header_digest: off, data_digest: "
+                             "false, immediate_data: false, initial_r2t: true,\n"
+                             "  max_recv_data_segment_length: 1k, target_recv_data_segment_length: "
+                             "2k, max_burst_length: 4k, first_burst_length: 3k,\n"
+                             "  max_outstanding_r2t: 5}\n"
+                             "rdma: {crc: false, markers: true, inbound_reads: 1, outbound_reads: "
+                             "2, base_offset: solicited-part, dialect: rfc5046}\n"
+                             "limits: {threads: 3, connections: 4, command_window: 5, "
+                             "session_buffers: 6MiB, login_timeout: 7s, nop_interval: 0,\n"
+                             "  nop_timeout: 1m, drain_timeout: 1h}\n"
+                             "store_engine: threads\n"
+                             "log_level: debug\n");
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const Daemon& d = loaded.daemon;
+  EXPECT_FALSE(d.negotiation.rdma_extensions || d.negotiation.header_digest ||
+               d.negotiation.data_digest || d.negotiation.immediate_data);
+  EXPECT_TRUE(d.negotiation.initial_r2t);
+  EXPECT_EQ(d.negotiation.max_recv_data_segment_length, 1024U);
+  EXPECT_EQ(d.negotiation.target_recv_data_segment_length, 2048U);
+  EXPECT_EQ(d.negotiation.max_burst_length, 4096U);
+  EXPECT_EQ(d.negotiation.first_burst_length, 3072U);
+  EXPECT_EQ(d.negotiation.max_outstanding_r2t, 5);
+  EXPECT_FALSE(d.rdma.crc);
+  EXPECT_TRUE(d.rdma.markers);
+  EXPECT_EQ(d.rdma.inbound_reads, 1);
+  EXPECT_EQ(d.rdma.outbound_reads, 2);
+  EXPECT_EQ(d.rdma.base_offset, Rdma::BaseOffset::solicited_part);
+  EXPECT_EQ(d.rdma.dialect, Rdma::Dialect::rfc5046);
+  EXPECT_EQ(d.limits.threads, 3U);
+  EXPECT_EQ(d.limits.connections, 4U);
+  EXPECT_EQ(d.limits.command_window, 5U);
+  EXPECT_EQ(d.limits.session_buffers, 6U << 20);
+  EXPECT_EQ(d.limits.login_timeout, 7U);
+  EXPECT_EQ(d.limits.nop_interval, 0U);
+  EXPECT_EQ(d.limits.nop_timeout, 60U);
+  EXPECT_EQ(d.limits.drain_timeout, 3600U);
+  EXPECT_EQ(d.store_engine, Daemon::Store::threads);
+  EXPECT_EQ(d.log_level, "debug");
+}
+
+TEST(Yaml, AMaxBurstBelowTheDefaultFirstBurstTakesItAlong) {
+  const Loaded loaded = load(kMinimal + "negotiation: {max_burst_length: 4k}\n");
+  EXPECT_TRUE(loaded.faults.empty());
+  EXPECT_EQ(loaded.daemon.negotiation.first_burst_length, 4096U);
+}
+
+// --- faults ---
+
+struct FaultRow {
+  std::string text;
+  std::string start;  // of what faults_of() gives
+};
+class OneFault : public testing::TestWithParam<FaultRow> {};
+
+TEST_P(OneFault, HasItsPlaceAndSaysWhatToDo) {
+  const std::string faults = faults_of(GetParam().text);
+  EXPECT_EQ(faults.substr(0, GetParam().start.size()), GetParam().start) << faults;
+  EXPECT_EQ(std::ranges::count(faults, '\n'), 1) << faults;
+  EXPECT_NE(faults.find("; "), std::string::npos) << faults;
+}
+
+std::string with_lun(const std::string& lun) {
+  return kPortals + "targets:\n  - name: iqn.2026-11.org.example:d\n    luns:\n      - {" + lun +
+         "}\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, OneFault,
+    testing::Values(
+        FaultRow{"", "1:1 the file is empty"}, FaultRow{"# nothing\n", "1:1 the file is empty"},
+        FaultRow{"- a\n", "1:1 configuration of iser-targetd is written as keys and values"},
+        FaultRow{kTargets, "1:1 portals is missing"}, FaultRow{kPortals, "1:1 targets is missing"},
+        FaultRow{kTargets + "portals: []\n", "5:1 portals is a list of at least one"},
+        FaultRow{kTargets + "portals: 'h:1'\n", "5:1 portals is a list"},
+        FaultRow{kTargets + "portals: [[h]]\n", "5:11 an address to listen on is written as"},
+        FaultRow{kTargets + "portals: ['h:99999']\n", "5:11 address: \"h:99999\" has no port"},
+        FaultRow{kTargets + "portals: [{tag: 1}]\n", "5:11 address is missing"},
+        FaultRow{kTargets + "portals: [{address: h, tag: 65536}]\n",
+                 "5:29 tag: 65536 is out of range; write 0 to 65535"},
+        FaultRow{kTargets + "portals: [h, 'h:3260']\n", "5:14 a portal address that line 5 has"},
+        FaultRow{kMinimal + "portal: [h]\n", "6:1 unknown key \"portal\"; did you mean portals?"},
+        FaultRow{kMinimal + "log: info\n",
+                 "6:1 unknown key \"log\"; write one of portals, targets, negotiation"},
+        FaultRow{kMinimal + "log_level: inf\n",
+                 "6:12 log_level: \"inf\" is unknown; did you mean info?"},
+        FaultRow{kMinimal + "log_level: loud\n",
+                 "6:12 log_level: \"loud\" is unknown; write one of"},
+        FaultRow{kMinimal + "log_level:\n", "6:1 log_level has no value"},
+        FaultRow{kMinimal + "log_level: [info]\n", "6:12 log_level takes a single value"},
+        FaultRow{kMinimal + "negotiation: 5\n", "6:1 what is offered and accepted at login is"},
+        FaultRow{kMinimal + "negotiation:\n  max_burst_lenght: 4k\n",
+                 "7:3 unknown key \"max_burst_lenght\"; did you mean max_burst_length?"},
+        FaultRow{kMinimal + "negotiation:\n  max_burst_length: 511\n",
+                 "7:21 max_burst_length: 511 is out of range; write 512 to 16777215"},
+        FaultRow{kMinimal + "negotiation:\n  max_burst_length: 16MiB\n",
+                 "7:21 max_burst_length: 16MiB is out of range"},
+        FaultRow{kMinimal + "negotiation: {max_burst_length: 4k, first_burst_length: 8k}\n",
+                 "6:37 first_burst_length exceeds max_burst_length, which is 4096"},
+        FaultRow{kMinimal + "negotiation: {initial_r2t: maybe}\n",
+                 "6:28 initial_r2t: \"maybe\" is neither yes nor no"},
+        FaultRow{kMinimal + "limits: {login_timeout: 0}\n",
+                 "6:25 login_timeout: 0 is out of range"},
+        FaultRow{kMinimal + "limits: {session_buffers: 10MB}\n",
+                 "6:27 session_buffers: \"10MB\" is no size"},
+        FaultRow{kMinimal + "limits: {threads: 1, threads: 2}\n", "6:22 threads stands here twice"},
+        FaultRow{kMinimal + "---\na: b\n", "7:1 a second document"},
+        FaultRow{kPortals + "targets:\n  - luns: [{lun: 0, memory: 1MiB}]\n",
+                 "3:5 name is missing"},
+        FaultRow{kPortals + "targets:\n  - name: iqn.2026-11.org.example:d\n",
+                 "3:5 luns is missing"},
+        FaultRow{kPortals + "targets:\n  - name: disk\n    luns: [{lun: 0, memory: 1MiB}]\n",
+                 "3:11 name: \"disk\" is no iSCSI name"},
+        FaultRow{with_lun("lun: 0"),
+                 "5:9 a LUN with no store; give it one of file, memory and null"},
+        FaultRow{with_lun("lun: 0, file: a, memory: 1MiB"), "5:9 a LUN with several stores"},
+        FaultRow{with_lun("file: a"), "5:9 lun is missing"},
+        FaultRow{with_lun("lun: 256, file: a"), "5:15 lun: 256 is out of range; write 0 to 255"},
+        FaultRow{with_lun("lun: 0, file: ''"), "5:24 file: an empty file name"},
+        FaultRow{with_lun("lun: 0, memory: 1MiB, size: 1MiB"), "5:32 size is for files"},
+        FaultRow{with_lun("lun: 0, file: a, block_size: 1k"), "5:27 a block size of 1024"},
+        FaultRow{with_lun("lun: 0, file: a, size: 1000"),
+                 "5:9 a size of 1000 bytes, which is no multiple of block_size; round it to 512"},
+        FaultRow{with_lun("lun: 0, file: a, vendor: much too long"),
+                 "5:35 vendor: \"much too long\""},
+        FaultRow{with_lun("lun: 0, file: a}\n      - {lun: 0, file: b"),
+                 "6:9 a logical unit number that line 5 has already"},
+        FaultRow{
+            kMinimal +
+                "  - name: iqn.2026-11.org.example:disk1\n    luns: [{lun: 0, memory: 1MiB}]\n",
+            "6:5 a target name that line 3 has already"},
+        FaultRow{"portals: [\n", "2:1 not YAML: "}, FaultRow{"a: b: c\n", "1:5 not YAML: "},
+        FaultRow{"\tportals: [h]\n", "1:"}));
+
+TEST(Yaml, FindsAllFaultsInTheOrderOfTheFile) {
+  EXPECT_EQ(faults_of("portals: ['h:x', ok]\n"
+                      "targets:\n"
+                      "  - nmae: iqn.2026-11.org.example:d\n"
+                      "    luns: [{lun: -1, memory: 64MB}]\n"
+                      "limits: {threads: many}\n"),
+            "1:11 address: \"h:x\" has no port from 0 to 65535 behind its last colon; write "
+            "host:3260\n"
+            "3:5 unknown key \"nmae\"; did you mean name?\n"
+            "3:5 name is missing; add \"name: ...\"\n"
+            "4:18 lun: \"-1\" is no whole number; write digits only\n"
+            "4:30 memory: \"64MB\" is no size; write bytes, or 4k, 10MiB, 1GiB, 2TiB\n"
+            "5:19 threads: \"many\" is no whole number; write digits only\n");
+}
+
+TEST(Yaml, PortZeroMayComeTwice) {
+  EXPECT_EQ(faults_of("portals: ['h:0', 'h:0']\n" + kTargets), "");
+}
+
+TEST(Yaml, AFaultIsOneLine) {
+  for (const std::string& text :
+       {kMinimal + "\"a\\nb\\x01\": 1\n", kMinimal + "log_level: \"a\\nb\"\n",
+        kMinimal + "? [a, b]\n: c\n", kMinimal + std::string(100000, 'k') + ": 1\n"})
+    for (const Fault& fault : load(text).faults) {
+      EXPECT_EQ(fault.message.find('\n'), std::string::npos);
+      EXPECT_LT(fault.message.size(), 600U);
+    }
+}
+
+TEST(Yaml, EveryPrefixOfAFileIsSurvived) {
+  std::ifstream file(OPENISER_SOURCE_DIR "/config/samples/every-option.yaml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(text.empty());
+  for (std::size_t cut = 0; cut < text.size(); cut += 3)
+    for (const Fault& fault : load(text.substr(0, cut)).faults) EXPECT_FALSE(fault.message.empty());
+}
+
+TEST(Yaml, AnchorsMayPointAtThemselves) {
+  EXPECT_FALSE(load("portals: &p [*p]\ntargets: *p\n").faults.empty());
+}
+
+// --- files ---
+
+TEST(YamlFile, RelativeNamesStartAtItsFolder) {
+  const auto folder = std::filesystem::temp_directory_path() / "openiser-config-XXXXXX";
+  std::string made = folder.string();
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  const auto path = std::filesystem::path(made) / "target.yaml";
+  std::ofstream(path) << kMinimal;
+  const Loaded loaded = load_file(path);
+  std::filesystem::remove_all(made);
+  ASSERT_TRUE(loaded.faults.empty());
+  EXPECT_EQ(loaded.daemon.targets[0].luns[0].path, made + "/disk1.img");
+}
+
+TEST(YamlFile, WhatCannotBeReadIsAFaultOfTheFile) {
+  for (const char* path : {"/nonexistent/target.yaml", "/"}) {
+    const Loaded loaded = load_file(path);
+    ASSERT_EQ(loaded.faults.size(), 1U) << path;
+    EXPECT_EQ(loaded.faults[0].at.line, 0);
+    EXPECT_EQ(loaded.faults[0].message.substr(0, 16), "cannot be read: ");
+  }
+}
+
+TEST(YamlFile, FaultsAreDescribedAsCompilersDo) {
+  EXPECT_EQ(describe({{3, 7}, "wrong; right it"}, "a/b.yaml"), "a/b.yaml:3:7: wrong; right it");
+  EXPECT_EQ(describe({{}, "cannot be read"}, "b.yaml"), "b.yaml: cannot be read");
+}
+
+class Sample : public testing::TestWithParam<const char*> {};
+
+TEST_P(Sample, Loads) {
+  const auto path = std::filesystem::path(OPENISER_SOURCE_DIR "/config") / GetParam();
+  const Loaded loaded = load_file(path);
+  for (const Fault& fault : loaded.faults) ADD_FAILURE() << describe(fault, path);
+  EXPECT_FALSE(loaded.daemon.portals.empty());
+  EXPECT_FALSE(loaded.daemon.targets.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Files, Sample,
+                         testing::Values("quickstart.yaml", "samples/minimal.yaml",
+                                         "samples/several.yaml", "samples/every-option.yaml"));
+
+TEST(Samples, AllOfThemAreTested) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(OPENISER_SOURCE_DIR "/config/samples"))
+    count += entry.path().extension() == ".yaml";
+  EXPECT_EQ(count, 3);
+}
+
+// --- schema ---
+
+using Json = nlohmann::json;
+
+// All paths of properties: "targets/luns/lun", ...
+void collect(const Json& schema, const std::string& path, std::map<std::string, Json>& into) {
+  if (schema.contains("anyOf"))
+    for (const Json& each : schema["anyOf"]) collect(each, path, into);
+  if (schema.contains("items")) collect(schema["items"], path, into);
+  if (!schema.contains("properties")) return;
+  for (const auto& [name, value] : schema["properties"].items()) {
+    into[path + name] = value;
+    collect(value, path + name + "/", into);
+  }
+}
+
+TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
+  const Json schema = Json::parse(print_schema());
+  std::map<std::string, Json> keys;
+  collect(schema, "", keys);
+  EXPECT_EQ(keys.size(), 7U + 2 + 3 + 10 + 10 + 6 + 8);
+  for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
+  EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
+  EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 255);
+  EXPECT_EQ(keys.at("log_level").at("default"), "info");
+  EXPECT_EQ(keys.at("rdma/dialect").at("enum").size(), 3U);
+  EXPECT_EQ(keys.at("negotiation/initial_r2t").at("default"), false);
+  EXPECT_EQ(schema.at("required"), (Json{"portals", "targets"}));
+  EXPECT_EQ(schema.at("additionalProperties"), false);
+}
+
+// The sample that claims to have every key, and to show the defaults.
+TEST(Schema, EveryOptionIsInTheSampleForIt) {
+  std::ifstream file(OPENISER_SOURCE_DIR "/config/samples/every-option.yaml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::map<std::string, Json> keys;
+  collect(Json::parse(print_schema()), "", keys);
+  for (const auto& [path, key] : keys) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    EXPECT_NE(text.find(name + ":"), std::string::npos) << path;
+  }
+  const Daemon sample = load_text(text, "/").daemon, fresh;
+  EXPECT_EQ(sample.negotiation.max_recv_data_segment_length,
+            fresh.negotiation.max_recv_data_segment_length);
+  EXPECT_EQ(sample.negotiation.max_burst_length, fresh.negotiation.max_burst_length);
+  EXPECT_EQ(sample.limits.session_buffers, fresh.limits.session_buffers);
+  EXPECT_EQ(sample.limits.drain_timeout, fresh.limits.drain_timeout);
+  EXPECT_EQ(sample.rdma.outbound_reads, fresh.rdma.outbound_reads);
+}
+
+}  // namespace
+}  // namespace openiser::config
