@@ -182,14 +182,6 @@ void InitiatorSessionImpl::dispatch(ControlPdu& pdu) {
   }
 }
 
-template <class Pdu>
-std::optional<Pdu> InitiatorSessionImpl::decode_or_end(const ControlPdu& pdu) {
-  const auto decoded = decode<Pdu>(pdu.bhs);
-  if (decoded) return *decoded;
-  end(decoded.error());
-  return {};
-}
-
 std::optional<InitiatorSessionImpl::ManagementRequest> InitiatorSessionImpl::take_management(
     std::uint32_t tag) {
   const auto found = std::ranges::find_if(managements_, [tag](const ManagementRequest& request) {

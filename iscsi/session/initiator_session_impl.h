@@ -123,8 +123,14 @@ class InitiatorSessionImpl final : public InitiatorSession {
   void rejected(const ControlPdu& pdu);
   void command_rejected(Command& command, RejectReason reason);
   bool request_rejected(std::uint32_t tag);
+  // A malformed PDU ends the session.
   template <class Pdu>
-  std::optional<Pdu> decode_or_end(const ControlPdu& pdu);
+  std::optional<Pdu> decode_or_end(const ControlPdu& pdu) {
+    const auto decoded = decode<Pdu>(pdu.bhs);
+    if (decoded) return *decoded;
+    end(decoded.error());
+    return {};
+  }
   std::optional<ManagementRequest> take_management(std::uint32_t tag);
   std::optional<PingRequest> take_ping(std::uint32_t tag);
   void ping_ended(const PingRequest& ping, ErrorCode error, Buffer echo);
