@@ -18,7 +18,7 @@ struct Sense {
 
 // Fixed or descriptor format (SPC-4 section 4.5).
 Sense parse_sense(Bytes sense);
-// Such as "ILLEGAL REQUEST: LOGICAL BLOCK ADDRESS OUT OF RANGE (5/21/00)".
+// Such as "ILLEGAL_REQUEST: LBA_OUT_OF_RANGE (5/21/00)", in libiscsi's words.
 std::string in_words(const Sense& sense);
 
 // Values are SAM status in bits 24 to 31, sense key in 16 to 23, ASC and ASCQ below.

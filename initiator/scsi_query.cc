@@ -38,7 +38,7 @@ ErrorCode run(Session& session, std::uint16_t lun, scsi_task& task) {
     // libiscsi frees it with the task.
     task.datain.data = static_cast<unsigned char*>(std::malloc(std::max<std::size_t>(got, 1)));
     if (!task.datain.data) throw std::bad_alloc();
-    std::memcpy(task.datain.data, data.data(), got);
+    if (got > 0) std::memcpy(task.datain.data, data.data(), got);
     task.datain.size = static_cast<int>(got);
     return {};
   }

@@ -206,7 +206,10 @@ int scsi(const Common& common, const ScsiArguments& arguments) {
   std::copy(cdb.begin(), cdb.end(), command.cdb.begin());
   command.data_in = in;
   command.data_out = as_bytes(out);
-  session->execute(command);
+  // A new session's first command meets a unit attention; that is ours, not the answer to what was asked.
+  do {
+    session->execute(command);
+  } while (!command.error && has_sense_key(scsi_error(command.status, command.sense), kUnitAttention));
   if (command.error) throw SessionError("the command was not answered: " + command.error.message());
   const std::int64_t missing = command.residual < 0 ? -command.residual : 0;
   in.resize(in.size() - std::min<std::size_t>(in.size(), static_cast<std::size_t>(missing)));

@@ -58,6 +58,7 @@ void ByteAccess::write_zeroes(std::uint64_t offset, std::uint64_t length, BlockD
     if (const ErrorCode error = write_part(last, Bytes(zeroes).first(end - last)))
       return done(error);
   }
+  if (first == last) return done({});
   device_.write_zeroes(first, last - first, std::move(done));
 }
 

@@ -39,7 +39,7 @@ TEST(Sense, ReadsDescriptorFormat) {
 
 TEST(Sense, SpeaksInWords) {
   const ErrorCode error = scsi_error(kCheckCondition, fixed_sense(5, 0x2100));
-  EXPECT_EQ(error.message(), "ILLEGAL_REQUEST: LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE (5/21/00)");
+  EXPECT_EQ(error.message(), "ILLEGAL_REQUEST: LBA_OUT_OF_RANGE (5/21/00)");
   EXPECT_TRUE(has_sense_key(error, 5));
   EXPECT_FALSE(has_sense_key(error, 6));
   EXPECT_FALSE(scsi_error(0, {}));
