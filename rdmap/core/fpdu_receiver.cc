@@ -168,10 +168,9 @@ Status FpduReceiver::refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size
   return error;
 }
 
-void FpduReceiver::stop_placing(Bytes memory) {
-  if (!direct_ || memory.empty()) return;
-  const std::byte* place = direct_->segment.destination.data();
-  if (place >= memory.data() && place < memory.data() + memory.size()) direct_->revoked = true;
+void FpduReceiver::stop_placing(Stag stag) {
+  if (!direct_ || direct_->segment.row->opcode != Opcode::rdma_write) return;
+  if (direct_->segment.tagged.stag == stag) direct_->revoked = true;
 }
 
 void FpduReceiver::discard() {

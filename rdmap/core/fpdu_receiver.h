@@ -49,9 +49,9 @@ class FpduReceiver {
   // At least one FPDU had a good CRC and good markers (RFC 5044 section 7.1.2).
   bool validated_one() const { return validated_one_; }
   bool between_fpdus() const { return !direct_ && begin_ == end_; }
-  // Nothing is written into `memory` any more: what still comes for it is thrown away, and then
-  // refused.
-  void stop_placing(Bytes memory);
+  // Nothing is written into the region of `stag` any more: what still comes of an RDMA Write to it
+  // is thrown away, and then refused.
+  void stop_placing(Stag stag);
   // From now on everything received is thrown away.
   void discard();
 

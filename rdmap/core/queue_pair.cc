@@ -44,7 +44,7 @@ class Iwarp final : public IwarpQueuePair {
     return already_read_.empty() ? receiver_.space(into) : 0;
   }
   void received(std::size_t n, Time now) override;
-  std::size_t gather(std::span<Bytes> out) override { return output_.gather(out); }
+  std::size_t gather(std::span<Bytes> out) override { return muted_ ? 0 : output_.gather(out); }
   void sent(std::size_t n, Time now) override;
   void transport_closed(ErrorCode why, Time now) override;
   std::optional<Time> deadline() const override;
@@ -103,6 +103,8 @@ class Iwarp final : public IwarpQueuePair {
   QueuePairClient* client_ = nullptr;
   State state_ = State::starting;
   CloseWish wish_ = CloseWish::none;
+  // What is still in the output stays there: the transport may have hold of it.
+  bool muted_ = false;
   // Why it ends; the first reason stays.
   std::optional<ErrorCode> why_;
   Time last_now_;
@@ -144,7 +146,7 @@ Result<MemoryRegion> Iwarp::register_memory(MutableBytes memory, Access access) 
 }
 
 void Iwarp::deregister(Stag stag) {
-  if (const auto memory = memory_.revoke(stag)) receiver_.stop_placing(*memory);
+  if (memory_.revoke(stag)) receiver_.stop_placing(stag);
 }
 
 void Iwarp::post_receive(Buffer buffer, WorkId id) {
@@ -158,7 +160,7 @@ void Iwarp::post(Work work) {
 }
 
 void Iwarp::flush() {
-  works_.flush();
+  if (state_ == State::starting || state_ == State::open) works_.flush();
   if (state_ != State::open) return;
   send_what_may_go();
   look_again();
@@ -327,7 +329,7 @@ void Iwarp::end_with(ErrorCode why, const RefusedUlpdu& refused) {
 
 // RFC 5040 section 6.2.1: nothing we could still send is of use to the peer.
 void Iwarp::terminated_by_peer(ErrorCode why) {
-  output_.clear();
+  muted_ = true;
   finish(why, CloseWish::after_sending);
 }
 

@@ -43,6 +43,14 @@ Result<MutableBytes> ReadRequester::place(const TaggedHeader& header, std::size_
   return read.work->buffer.bytes().subspan(read.placed, length);
 }
 
+void ReadResponder::Owed::advance(std::size_t n) {
+  request.sink_offset += n;
+  request.size -= static_cast<std::uint32_t>(n);
+  request.source_offset += n;
+  ByteWriter header(MutableBytes(ulpdu).subspan(kUntaggedHeaderSize));
+  encode(request, header);
+}
+
 Status ReadRequester::deliver(const TaggedHeader& header, std::size_t length) {
   Outstanding& read = outstanding_.front();
   read.placed += length;

@@ -61,6 +61,10 @@ class ReadResponder {
     ReadRequestHeader request;
     // As it came, for a Terminate.
     std::array<std::byte, kReadRequestUlpduSize> ulpdu;
+
+    // The request, here and in `ulpdu`, is for what is left after `n` bytes (RFC 5040 section 4.8,
+    // Terminated RDMA Header).
+    void advance(std::size_t n);
   };
 
   // IRD.

@@ -179,7 +179,10 @@ Status Transmitter::frame_response(std::size_t length, bool last) {
     const auto source =
         memory_.stags().resolve(request.source, request.source_offset + message_->position, length,
                                 StagTable::Use::read_source);
-    if (!source) return source.error();
+    if (!source) {
+      responder_.front().advance(message_->position);
+      return source.error();
+    }
     payload = *source;
   }
   std::array<std::byte, kTaggedHeaderSize> space;
