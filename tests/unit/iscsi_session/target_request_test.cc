@@ -1,0 +1,615 @@
+// Ordering, NOP, Text, Reject, Logout and the rest that is not SCSI, at the target.
+#include "tests/support/target_fixture.h"
+
+#include "iscsi/session/admissible.h"
+
+namespace openiser::test {
+namespace {
+
+class TargetRequest : public TargetFixture {
+ protected:
+  TargetRequest() {
+    handler.on_execute = [](TargetTask& task) { task.finish(0, {}, 0); };
+    start();
+  }
+  void restart() {
+    session.reset();
+    datamover.sent.clear();
+    start();
+  }
+  std::vector<std::uint32_t> executed_tags() const {
+    std::vector<std::uint32_t> tags;
+    for (const auto& control : datamover.sent) tags.push_back(control.bhs.initiator_task_tag());
+    return tags;
+  }
+  NopOut nop(std::uint32_t tag) const {
+    NopOut pdu;
+    pdu.initiator_task_tag = tag;
+    pdu.cmd_sn = cmd_sn;
+    return pdu;
+  }
+};
+
+// --- order (RFC 7143 section 4.2.2.1) ---
+
+TEST_F(TargetRequest, CommandsAreDeliveredInOrder) {
+  const auto a = command(1), b = command(2), c = command(3);
+  datamover.deliver(c);
+  datamover.deliver(b);
+  EXPECT_TRUE(datamover.sent.empty());
+  datamover.deliver(a);
+  EXPECT_EQ(executed_tags(), (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+TEST_F(TargetRequest, CommandsOutsideOfTheWindowAreIgnored) {
+  auto pdu = command(1);
+  for (const std::uint32_t sn : {parameters.next_cmd_sn - 1, parameters.next_cmd_sn + 32}) {
+    pdu.cmd_sn = sn;
+    datamover.deliver(pdu);
+  }
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_TRUE(handler.executed.empty());
+}
+
+TEST_F(TargetRequest, DuplicatesAreIgnored) {
+  const auto first = command(1), second = command(2), third = command(3);
+  datamover.deliver(third);
+  datamover.deliver(third);
+  datamover.deliver(first);
+  datamover.deliver(first);
+  datamover.deliver(second);
+  datamover.deliver(third);
+  EXPECT_EQ(executed_tags(), (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
+TEST_F(TargetRequest, ImmediateCommandsOvertakeAndTakeNoNumber) {
+  auto pdu = command(1);
+  --cmd_sn;
+  pdu.immediate = true;
+  datamover.deliver(pdu);
+  EXPECT_EQ(datamover.take<ScsiResponse>().exp_cmd_sn, parameters.next_cmd_sn);
+  datamover.deliver(command(2));
+  EXPECT_EQ(datamover.take<ScsiResponse>().exp_cmd_sn, parameters.next_cmd_sn + 1);
+}
+
+TEST_F(TargetRequest, WindowClosesWhenAllPlacesAreTaken) {
+  handler.on_execute = nullptr;
+  for (std::uint32_t i = 0; i < 32; ++i) datamover.deliver(command(i));
+  EXPECT_EQ(handler.executed.size(), 32u);
+  const auto beyond = command(32);
+  datamover.deliver(beyond);
+  EXPECT_EQ(handler.executed.size(), 32u);
+  handler.executed[5]->finish(0, {}, 0);
+  const auto response = datamover.take<ScsiResponse>();
+  EXPECT_EQ(response.exp_cmd_sn, response.max_cmd_sn);
+  datamover.deliver(beyond);
+  EXPECT_EQ(handler.executed.size(), 33u);
+}
+
+TEST_F(TargetRequest, ImmediateCommandsAreBounded) {
+  handler.on_execute = nullptr;
+  limits.immediate_commands = 2;
+  restart();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    auto pdu = command(i);
+    --cmd_sn;
+    pdu.immediate = true;
+    datamover.deliver(pdu);
+    if (i == 2) expect_reject(RejectReason::immediate_command_reject, encode(pdu));
+  }
+  EXPECT_EQ(handler.executed.size(), 2u);
+  handler.executed[0]->finish(0, {}, 0);
+  auto pdu = command(9);
+  pdu.immediate = true;
+  datamover.deliver(pdu);
+  EXPECT_EQ(handler.executed.size(), 3u);
+}
+
+// RFC 7143 section 7.3: a rejected command counts as not received.
+TEST_F(TargetRequest, TagInUseIsRejectedAndItsNumberStaysFree) {
+  handler.on_execute = nullptr;
+  datamover.deliver(command(1));
+  auto again = command(1);
+  datamover.deliver(again);
+  expect_reject(RejectReason::task_in_progress, encode(again));
+  again.initiator_task_tag = 2;
+  datamover.deliver(again);
+  EXPECT_EQ(handler.executed.size(), 2u);
+  EXPECT_EQ(session->counters().rejects, 1u);
+}
+
+TEST_F(TargetRequest, MalformedCommandsAreRejected) {
+  Bhs bhs = encode(command(1));
+  bhs.raw[1] = std::byte{0x87};  // task attribute 7
+  datamover.deliver_raw(bhs);
+  expect_reject(RejectReason::invalid_pdu_field, bhs);
+  bhs = encode(command(1));
+  store_be32(&bhs.raw[24], parameters.next_cmd_sn);
+  const auto ahs = random_bytes(8);
+  datamover.deliver_raw(bhs, {}, ahs);
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::invalid_pdu_field);
+  EXPECT_TRUE(handler.executed.empty());
+}
+
+TEST_F(TargetRequest, EveryOpcodeHasItsVerdict) {
+  for (unsigned opcode = 0; opcode < 64; ++opcode) {
+    const auto kind = static_cast<Opcode>(opcode);
+    const auto verdict =
+        admit_request(ConnectionState::logged_in, SessionType::normal, false, kind);
+    switch (kind) {
+      case Opcode::nop_out:
+      case Opcode::scsi_command:
+      case Opcode::task_management_request:
+      case Opcode::text_request:
+      case Opcode::data_out:
+      case Opcode::logout_request:
+        EXPECT_EQ(verdict.kind, Admission::Kind::accept) << opcode;
+        break;
+      case Opcode::login_request:
+        EXPECT_EQ(verdict.reason, RejectReason::protocol_error);
+        break;
+      case Opcode::snack_request:
+        EXPECT_EQ(verdict.reason, RejectReason::snack_reject);
+        break;
+      default:
+        EXPECT_EQ(verdict.kind, Admission::Kind::reject) << opcode;
+        EXPECT_EQ(verdict.reason, RejectReason::command_not_supported) << opcode;
+    }
+    for (const auto state :
+         {ConnectionState::in_logout, ConnectionState::cleanup_wait, ConnectionState::free}) {
+      EXPECT_EQ(admit_request(state, SessionType::normal, false, kind).kind, Admission::Kind::drop);
+    }
+    const auto discovery =
+        admit_request(ConnectionState::logged_in, SessionType::discovery, false, kind);
+    EXPECT_EQ(discovery.kind == Admission::Kind::accept,
+              kind == Opcode::text_request || kind == Opcode::logout_request);
+  }
+  EXPECT_EQ(
+      admit_request(ConnectionState::logged_in, SessionType::normal, true, Opcode::snack_request)
+          .reason,
+      RejectReason::protocol_error);
+}
+
+TEST_F(TargetRequest, RejectsWhatHasNoPlaceHere) {
+  const LoginRequest login;
+  datamover.deliver(login);
+  expect_reject(RejectReason::protocol_error, encode(login));
+  const SnackRequest snack;
+  datamover.deliver(snack);
+  expect_reject(RejectReason::snack_reject, encode(snack));
+  Bhs unknown;
+  unknown.raw[0] = std::byte{0x1c};
+  datamover.deliver_raw(unknown);
+  expect_reject(RejectReason::command_not_supported, unknown);
+}
+
+// --- NOP (RFC 7143 sections 11.18 and 11.19) ---
+
+TEST_F(TargetRequest, EchoesAPing) {
+  const auto data = random_bytes(500);
+  NopOut ping = nop(7);
+  ping.lun = lun_of(9);
+  datamover.deliver(ping, data);
+  const auto echo = datamover.take<NopIn>();
+  EXPECT_EQ(echo.initiator_task_tag, 7u);
+  EXPECT_EQ(echo.target_transfer_tag, kReservedTag);
+  EXPECT_EQ(echo.lun, lun_of(9));
+  EXPECT_EQ(datamover.last.data, data);
+}
+
+TEST_F(TargetRequest, CutsAnEchoToWhatThePeerTakes) {
+  datamover.max_segment = 512;
+  datamover.deliver(nop(7), random_bytes(513));
+  datamover.take<NopIn>();
+  EXPECT_EQ(datamover.last.data, random_bytes(512));
+}
+
+TEST_F(TargetRequest, NumberedPingTakesAPlaceAndGivesItBack) {
+  NopOut ping = nop(7);
+  ping.immediate = false;
+  datamover.deliver(ping);
+  const auto echo = datamover.take<NopIn>();
+  EXPECT_EQ(echo.exp_cmd_sn, parameters.next_cmd_sn + 1);
+  EXPECT_EQ(echo.max_cmd_sn, parameters.max_cmd_sn + 1);
+}
+
+TEST_F(TargetRequest, NopThatOnlyAcknowledgesIsNotAnswered) {
+  datamover.deliver(nop(kReservedTag));
+  EXPECT_TRUE(datamover.sent.empty());
+}
+
+TEST_F(TargetRequest, PingsASilentInitiatorOnceAndTakesItsAnswer) {
+  limits.nop_interval = std::chrono::seconds(10);
+  limits.nop_timeout = std::chrono::seconds(5);
+  restart();
+  ASSERT_TRUE(session->deadline());
+  host.clock.advance(std::chrono::seconds(9));
+  session->expired(host.clock.now());
+  EXPECT_TRUE(datamover.sent.empty());
+  host.clock.advance(std::chrono::seconds(1));
+  session->expired(host.clock.now());
+  const auto ping = datamover.take<NopIn>();
+  EXPECT_EQ(ping.initiator_task_tag, kReservedTag);
+  EXPECT_NE(ping.target_transfer_tag, kReservedTag);
+  EXPECT_EQ(session->deadline(), host.clock.now() + limits.nop_timeout);
+  EXPECT_EQ(datamover.flushes, 1);
+  NopOut answer = nop(kReservedTag);
+  answer.target_transfer_tag = ping.target_transfer_tag;
+  host.clock.advance(std::chrono::seconds(4));
+  datamover.deliver(answer);
+  EXPECT_EQ(session->deadline(), host.clock.now() + limits.nop_interval);
+  EXPECT_TRUE(datamover.sent.empty());
+}
+
+TEST_F(TargetRequest, SilenceAfterAPingEndsTheSession) {
+  limits.nop_interval = std::chrono::seconds(10);
+  limits.nop_timeout = std::chrono::seconds(5);
+  restart();
+  host.clock.advance(std::chrono::seconds(10));
+  session->expired(host.clock.now());
+  datamover.take<NopIn>();
+  host.clock.advance(std::chrono::seconds(5));
+  session->expired(host.clock.now());
+  EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{errc::nop_timeout});
+  datamover.drop();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::nop_timeout});
+}
+
+TEST_F(TargetRequest, TrafficPostponesThePing) {
+  limits.nop_interval = std::chrono::seconds(10);
+  restart();
+  const Time first = *session->deadline();
+  host.clock.advance(std::chrono::seconds(6));
+  datamover.deliver(command(1));
+  datamover.take<ScsiResponse>();
+  host.clock.advance(std::chrono::seconds(4));
+  session->expired(first);
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_EQ(session->deadline(), first + std::chrono::seconds(6));
+}
+
+TEST_F(TargetRequest, NoIntervalMeansNoPings) {
+  EXPECT_FALSE(session->deadline());
+}
+
+// --- Text (RFC 7143 section 11.10) ---
+
+class TargetText : public TargetRequest {
+ protected:
+  TextRequest text(std::uint32_t tag, std::uint32_t ttt = kReservedTag) const {
+    TextRequest pdu;
+    pdu.immediate = true;
+    pdu.initiator_task_tag = tag;
+    pdu.target_transfer_tag = ttt;
+    pdu.cmd_sn = cmd_sn;
+    return pdu;
+  }
+  void ask(std::string_view words) {
+    datamover.deliver(text(5), as_bytes(std::string(words) + '\0'));
+  }
+  std::string answer() {
+    const auto pdu = datamover.take<TextResponse>();
+    EXPECT_TRUE(pdu.final);
+    EXPECT_EQ(load_be32(&datamover.last.bhs.raw[20]), kReservedTag);
+    return std::string(as_text(datamover.last.data));
+  }
+  void discover() {
+    parameters.session_type = SessionType::discovery;
+    parameters.target_name.clear();
+    restart();
+  }
+};
+
+TEST_F(TargetText, NormalSessionNamesItsOwnTarget) {
+  host.records = {{parameters.target_name, "alias", {"10.0.0.1:3260,1", "[::1]:3260,2"}}};
+  const std::string expected = "TargetName=" + parameters.target_name + '\0' +
+                               "TargetAddress=10.0.0.1:3260,1" + '\0' +
+                               "TargetAddress=[::1]:3260,2" + '\0';
+  ask("SendTargets=");
+  EXPECT_EQ(answer(), expected);
+  ask("SendTargets=" + parameters.target_name);
+  EXPECT_EQ(answer(), expected);
+  EXPECT_EQ(host.asked, (std::vector<std::string>{parameters.target_name, parameters.target_name}));
+}
+
+TEST_F(TargetText, NormalSessionNamesNoOther) {
+  host.records = {{"iqn.other", "", {}}};
+  ask("SendTargets=All");
+  EXPECT_EQ(answer(), std::string("SendTargets=Reject") + '\0');
+  ask("SendTargets=iqn.other");
+  EXPECT_EQ(answer(), "");
+  EXPECT_TRUE(host.asked.empty());
+}
+
+TEST_F(TargetText, DiscoverySessionNamesAll) {
+  discover();
+  host.records = {{"iqn.a", "", {}}, {"iqn.b", "", {"h:1,1"}}};
+  ask("SendTargets=All");
+  EXPECT_EQ(answer(), std::string("TargetName=iqn.a") + '\0' + "TargetName=iqn.b" + '\0' +
+                          "TargetAddress=h:1,1" + '\0');
+  ask("SendTargets=iqn.b");
+  answer();
+  EXPECT_EQ(host.asked, (std::vector<std::string>{"", "iqn.b"}));
+  ask("SendTargets=");
+  EXPECT_EQ(answer(), std::string("SendTargets=Reject") + '\0');
+}
+
+TEST_F(TargetText, UnknownKeysAreNotUnderstood) {
+  ask(std::string("X-vendor=1") + '\0' + "MaxBurstLength=512");
+  EXPECT_EQ(answer(),
+            std::string("X-vendor=NotUnderstood") + '\0' + "MaxBurstLength=NotUnderstood" + '\0');
+}
+
+TEST_F(TargetText, EmptyTextIsAnsweredEmpty) {
+  datamover.deliver(text(5));
+  EXPECT_EQ(answer(), "");
+  datamover.deliver(text(5), std::vector<std::byte>(4));
+  EXPECT_EQ(answer(), "");
+}
+
+// tgt 4c4372e, 8115bab, 3bfb079, eeff158; 4a96c30
+TEST_F(TargetText, LongListsAreFetchedPieceByPiece) {
+  discover();
+  for (const std::size_t count : {1u, 70u, 1000u, 5000u}) {
+    for (const std::uint32_t segment : {512u, 8192u, 65536u}) {
+      datamover.max_segment = segment;
+      host.records.clear();
+      std::string expected;
+      for (std::size_t i = 0; i < count; ++i) {
+        host.records.push_back(
+            {"iqn.2024-01.example:disk" + std::to_string(i), "", {"10.0.0.1:3260,1"}});
+        expected += "TargetName=" + host.records.back().name + '\0' +
+                    "TargetAddress=10.0.0.1:3260,1" + '\0';
+      }
+      ask("SendTargets=All");
+      std::string got;
+      while (true) {
+        const auto pdu = datamover.take<TextResponse>();
+        got += as_text(datamover.last.data);
+        if (pdu.final) {
+          EXPECT_FALSE(pdu.continues);
+          EXPECT_EQ(load_be32(&datamover.last.bhs.raw[20]), kReservedTag);
+          break;
+        }
+        EXPECT_TRUE(pdu.continues);
+        EXPECT_EQ(datamover.last.data.size(), segment);
+        ASSERT_NE(pdu.target_transfer_tag, kReservedTag);
+        datamover.deliver(text(5, pdu.target_transfer_tag));
+      }
+      EXPECT_TRUE(got == expected) << count << " " << segment;
+    }
+  }
+}
+
+TEST_F(TargetText, RequestMaySpanPdus) {
+  host.records = {{parameters.target_name, "", {}}};
+  TextRequest first = text(5);
+  first.final = false;
+  first.continues = true;
+  datamover.deliver(first, as_bytes("SendTa"));
+  const auto pdu = datamover.take<TextResponse>();
+  EXPECT_FALSE(pdu.final);
+  EXPECT_TRUE(datamover.last.data.empty());
+  datamover.deliver(text(5, pdu.target_transfer_tag), as_bytes(std::string_view("rgets=\0", 7)));
+  EXPECT_EQ(answer(), "TargetName=" + parameters.target_name + '\0');
+}
+
+TEST_F(TargetText, RequestWithoutFinalIsNotAnsweredWithFinal) {
+  TextRequest first = text(5);
+  first.final = false;
+  datamover.deliver(first, as_bytes(std::string_view("X-a=1\0", 6)));
+  const auto pdu = datamover.take<TextResponse>();
+  EXPECT_FALSE(pdu.final);
+  EXPECT_FALSE(pdu.continues);
+  EXPECT_FALSE(datamover.last.data.empty());
+  datamover.deliver(text(5, pdu.target_transfer_tag));
+  EXPECT_EQ(answer(), "");
+}
+
+TEST_F(TargetText, StaleTransferTagIsRejected) {
+  const auto pdu = text(5, 0x77);
+  datamover.deliver(pdu);
+  expect_reject(RejectReason::invalid_pdu_field, encode(pdu));
+}
+
+TEST_F(TargetText, NewRequestResetsTheExchange) {
+  discover();
+  datamover.max_segment = 512;
+  for (int i = 0; i < 100; ++i) host.records.push_back({"iqn.long" + std::to_string(i), "", {}});
+  ask("SendTargets=All");
+  const auto old = datamover.take<TextResponse>().target_transfer_tag;
+  ask("X-a=1");
+  EXPECT_EQ(answer(), std::string("X-a=NotUnderstood") + '\0');
+  datamover.deliver(text(5, old));
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::invalid_pdu_field);
+}
+
+TEST_F(TargetText, TextWithAContinuationIsRejected) {
+  discover();
+  datamover.max_segment = 512;
+  for (int i = 0; i < 100; ++i) host.records.push_back({"iqn.long" + std::to_string(i), "", {}});
+  ask("SendTargets=All");
+  const auto ttt = datamover.take<TextResponse>().target_transfer_tag;
+  datamover.deliver(text(5, ttt), as_bytes("X-a=1"));
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+}
+
+TEST_F(TargetText, MalformedAndEndlessTextIsRejected) {
+  ask("nonsense");
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+  ask(std::string("SendTargets=") + '\0' + "SendTargets=");
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+  TextRequest more = text(5);
+  more.final = false;
+  more.continues = true;
+  for (int i = 0; i < 100; ++i) {
+    datamover.deliver(more, std::vector<std::byte>(8000, std::byte{'a'}));
+    if (datamover.sent.front().opcode() == Opcode::reject) break;
+    more.target_transfer_tag = datamover.take<TextResponse>().target_transfer_tag;
+  }
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+}
+
+TEST_F(TargetText, ManyUnknownKeysHaveABoundedAnswer) {
+  std::string words;
+  for (int i = 0; i < 1000; ++i) words += std::string("a=b") + '\0';
+  datamover.deliver(text(5), as_bytes(words));
+  std::size_t size = 0;
+  while (true) {
+    const auto pdu = datamover.take<TextResponse>();
+    size += datamover.last.data.size();
+    if (pdu.final) break;
+    datamover.deliver(text(5, pdu.target_transfer_tag));
+  }
+  EXPECT_EQ(size, 1000 * (sizeof "a=NotUnderstood"));
+}
+
+TEST_F(TargetText, DiscoverySessionRejectsTheRest) {
+  discover();
+  datamover.deliver(command(1));
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+  datamover.deliver(nop(1));
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+  datamover.deliver(manage(TaskManagementFunction::target_warm_reset, 1));
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+}
+
+TEST_F(TargetText, SilentDiscoverySessionEndsWithoutAPing) {
+  limits.nop_interval = std::chrono::seconds(10);
+  limits.nop_timeout = std::chrono::seconds(5);
+  discover();
+  host.clock.advance(std::chrono::seconds(10));
+  session->expired(host.clock.now());
+  EXPECT_TRUE(datamover.sent.empty());
+  host.clock.advance(std::chrono::seconds(5));
+  session->expired(host.clock.now());
+  datamover.drop();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::nop_timeout});
+}
+
+// --- Async Messages (RFC 7143 section 11.9) ---
+
+TEST_F(TargetRequest, ReportsAnEvent) {
+  const auto sense_data = random_bytes(18);
+  session->report_event(lun_of(4), sense_data);
+  const auto pdu = datamover.take<AsyncMessage>();
+  EXPECT_EQ(pdu.event, 0);
+  EXPECT_EQ(pdu.lun, lun_of(4));
+  EXPECT_EQ(datamover.last.data.size(), 20u);
+  EXPECT_EQ(datamover.flushes, 1);
+}
+
+TEST_F(TargetRequest, AsksForLogoutThenDrops) {
+  session->request_logout(std::chrono::milliseconds(2500));
+  const auto pdu = datamover.take<AsyncMessage>();
+  EXPECT_EQ(pdu.event, 1);
+  EXPECT_EQ(pdu.parameter3, 3);
+  datamover.deliver(command(1));
+  EXPECT_EQ(datamover.take<ScsiResponse>().status, 0) << "still served";
+  EXPECT_EQ(session->deadline(), host.clock.now() + std::chrono::milliseconds(2500));
+  host.clock.advance(std::chrono::milliseconds(2500));
+  session->expired(host.clock.now());
+  const auto drop = datamover.take<AsyncMessage>();
+  EXPECT_EQ(drop.event, 2);
+  EXPECT_EQ(drop.parameter1, parameters.cid);
+  EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{ErrorCode()});
+  datamover.drop({});
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::terminated});
+}
+
+TEST_F(TargetRequest, LogoutThatWasAskedForEndsIt) {
+  session->request_logout(std::chrono::seconds(3));
+  datamover.take<AsyncMessage>();
+  LogoutRequest pdu;
+  pdu.immediate = true;
+  pdu.initiator_task_tag = 9;
+  pdu.cmd_sn = cmd_sn;
+  datamover.deliver(pdu);
+  EXPECT_EQ(datamover.take<LogoutResponse>().response, 0);
+  datamover.drop({});
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::logged_out});
+}
+
+// --- Logout (RFC 7143 section 11.14) ---
+
+class TargetLogout : public TargetRequest {
+ protected:
+  LogoutRequest logout(std::uint8_t reason, std::uint16_t cid = 7, bool immediate = true) {
+    LogoutRequest pdu;
+    pdu.immediate = immediate;
+    pdu.reason = reason;
+    pdu.initiator_task_tag = 0x99;
+    pdu.cid = cid;
+    pdu.cmd_sn = immediate ? cmd_sn : cmd_sn++;
+    return pdu;
+  }
+};
+
+TEST_F(TargetLogout, ClosesTheSession) {
+  for (const std::uint8_t reason : {0, 1}) {
+    session.reset();
+    datamover = FakeDatamover();
+    host.ended.clear();
+    start();
+    datamover.deliver(logout(reason));
+    const auto pdu = datamover.take<LogoutResponse>();
+    EXPECT_EQ(pdu.response, 0);
+    EXPECT_EQ(pdu.initiator_task_tag, 0x99u);
+    EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{ErrorCode()}) << "after the response";
+    EXPECT_TRUE(host.ended.empty());
+    datamover.drop({});
+    EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::logged_out});
+  }
+}
+
+TEST_F(TargetLogout, WaitsForItsTasks) {
+  handler.on_execute = nullptr;
+  handler.on_abort = nullptr;
+  datamover.deliver(read_command(1, 512));
+  datamover.deliver(logout(0, 7, false));
+  EXPECT_EQ(handler.aborted.size(), 1u);
+  EXPECT_TRUE(datamover.sent.empty());
+  datamover.deliver(command(2));
+  EXPECT_EQ(handler.executed.size(), 1u) << "nothing new";
+  handler.executed[0]->release();
+  EXPECT_EQ(datamover.take<LogoutResponse>().response, 0);
+  EXPECT_EQ(datamover.deallocated, std::vector<std::uint32_t>{1});
+}
+
+TEST_F(TargetLogout, ConnectionLostMeanwhile) {
+  handler.on_execute = nullptr;
+  handler.on_abort = nullptr;
+  datamover.deliver(read_command(1, 512));
+  datamover.deliver(logout(0));
+  datamover.drop();
+  EXPECT_TRUE(host.ended.empty());
+  handler.executed[0]->release();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::connection_closed});
+}
+
+TEST_F(TargetLogout, WrongCidAndRecoveryAreAnswered) {
+  datamover.deliver(logout(1, 8));
+  EXPECT_EQ(datamover.take<LogoutResponse>().response, 1);
+  datamover.deliver(logout(2));
+  EXPECT_EQ(datamover.take<LogoutResponse>().response, 2);
+  datamover.deliver(logout(2, 7, false));
+  EXPECT_EQ(datamover.take<LogoutResponse>().max_cmd_sn, parameters.max_cmd_sn + 1);
+  const auto pdu = logout(3);
+  datamover.deliver(pdu);
+  expect_reject(RejectReason::invalid_pdu_field, encode(pdu));
+  EXPECT_FALSE(datamover.terminated());
+}
+
+TEST_F(TargetLogout, PeerThatDoesNotTakeTheResponseIsCutOff) {
+  datamover.deliver(logout(0));
+  ASSERT_TRUE(session->deadline());
+  host.clock.advance(limits.nop_timeout);
+  session->expired(host.clock.now());
+  EXPECT_EQ(datamover.terminations,
+            (std::vector<ErrorCode>{ErrorCode(), make_error_code(errc::terminated)}));
+  datamover.drop({});
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::logged_out});
+}
+
+}  // namespace
+}  // namespace openiser::test
