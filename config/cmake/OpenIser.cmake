@@ -2,6 +2,10 @@
 
 add_library(openiser_flags INTERFACE)
 target_compile_options(openiser_flags INTERFACE -Wall -Wextra -Werror -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees moved-from std::optional members as uninitialised: false, and not to be silenced one by one.
+  target_compile_options(openiser_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
 if(OPENISER_SANITIZE)
   target_compile_options(openiser_flags INTERFACE -fsanitize=${OPENISER_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(openiser_flags INTERFACE -fsanitize=${OPENISER_SANITIZE})
