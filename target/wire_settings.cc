@@ -12,14 +12,6 @@ using std::chrono::seconds;
 // beyond its commands (RFC 7145 section 6.7).
 constexpr std::uint32_t kUnexpectedPdus = 64;
 
-// Whether the initiator declared one of the keys that RFC 7145 added.
-bool knows_rfc7145(const iscsi::Parameters& parameters) {
-  const iscsi::Parameters defaults;
-  return parameters.iser_hello_required != iscsi::Parameters::HelloRequired::not_negotiated ||
-         parameters.tagged_buffer_for_solicited_data_only ||
-         parameters.peer_max_ahs_length != defaults.peer_max_ahs_length;
-}
-
 }  // namespace
 
 iscsi::Preferences login_preferences(const config::Daemon& config) {
@@ -73,7 +65,7 @@ iser::Dialect stream_first_dialect(config::Rdma::Dialect configured,
     case config::Rdma::Dialect::automatic:
       break;
   }
-  return knows_rfc7145(parameters) ? iser::Dialect::rfc7145 : iser::Dialect::rfc5046;
+  return parameters.peer_knows_rfc7145 ? iser::Dialect::rfc7145 : iser::Dialect::rfc5046;
 }
 
 iser::Settings iser_settings(const config::Daemon& config, iser::Dialect dialect) {
@@ -94,7 +86,7 @@ iscsi::Parameters with_base_offset(iscsi::Parameters parameters, Wire wire,
       parameters.tagged_buffer_for_solicited_data_only = true;
       break;
     case config::Rdma::BaseOffset::automatic:
-      if (wire == Wire::rdma_first && !knows_rfc7145(parameters)) {
+      if (wire == Wire::rdma_first && !parameters.peer_knows_rfc7145) {
         parameters.tagged_buffer_for_solicited_data_only = true;
       }
       break;

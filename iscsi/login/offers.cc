@@ -149,6 +149,9 @@ void Negotiator::settle_rdma() {
     return;
   }
   p.header_digest = p.data_digest = Digest::none;
+  p.peer_knows_rfc7145 = received(Key::max_ahs_length) ||
+                         received(Key::tagged_buffer_for_solicited_data_only) ||
+                         received(Key::iser_hello_required);
   const std::uint32_t to_target = agreed(Key::target_recv_data_segment_length);
   const std::uint32_t to_initiator = agreed(Key::initiator_recv_data_segment_length);
   const bool target = role_ == Role::target;

@@ -57,6 +57,9 @@ struct Parameters {
   // and 10.1.3.4).
   enum class HelloRequired : std::uint8_t { not_negotiated, no, yes };
   HelloRequired iser_hello_required = HelloRequired::not_negotiated;
+  // The peer declared a key that RFC 7145 added to RFC 5046 (sections 6.8 to 6.10): nothing else in
+  // a login tells the two apart.
+  bool peer_knows_rfc7145 = false;
 
   // Sequence numbers for the start of full feature phase.
   std::uint32_t next_cmd_sn =

@@ -439,6 +439,19 @@ TEST(TargetRdma, HelloRequiredNoIsNotTheSameAsSilence) {
   EXPECT_EQ(result_of("RDMAExtensions=Yes|", rdma()).count("iser_hello_required"), 0U);
 }
 
+TEST(TargetRdma, AnyKeyOfRfc7145TellsItsSpeaker) {
+  const auto knows = [](const std::string& keys) {
+    Target target(rdma());
+    target.one_request("RDMAExtensions=Yes|" + keys);
+    return target.login.parameters().peer_knows_rfc7145;
+  };
+  EXPECT_FALSE(knows(""));
+  EXPECT_FALSE(knows("MaxOutstandingUnexpectedPDUs=16|"));
+  EXPECT_TRUE(knows("MaxAHSLength=256|"));
+  EXPECT_TRUE(knows("TaggedBufferForSolicitedDataOnly=No|"));
+  EXPECT_TRUE(knows("iSERHelloRequired=No|"));
+}
+
 TEST(TargetRdma, ANodeOfRfc5046DoesNotKnowTheNewerKeys) {
   Preferences p = rdma();
   p.rfc7145 = false;

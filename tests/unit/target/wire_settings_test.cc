@@ -7,47 +7,38 @@ namespace {
 
 using BaseOffset = config::Rdma::BaseOffset;
 using Dialect = config::Rdma::Dialect;
-using Hello = iscsi::Parameters::HelloRequired;
-
-iscsi::Parameters with(Hello hello, bool tagged = false, std::uint32_t ahs = 256) {
+iscsi::Parameters with(bool knows_rfc7145, bool tagged = false) {
   iscsi::Parameters p;
-  p.iser_hello_required = hello;
+  p.peer_knows_rfc7145 = knows_rfc7145;
   p.tagged_buffer_for_solicited_data_only = tagged;
-  p.peer_max_ahs_length = ahs;
   return p;
 }
 
 TEST(StreamFirstDialect, IsRfc5046UnlessAKeyOfRfc7145WasDeclared) {
-  const auto of = [](const iscsi::Parameters& p) {
-    return stream_first_dialect(Dialect::automatic, p);
-  };
-  EXPECT_EQ(of(with(Hello::not_negotiated)), iser::Dialect::rfc5046);
-  EXPECT_EQ(of(with(Hello::no)), iser::Dialect::rfc7145);
-  EXPECT_EQ(of(with(Hello::yes)), iser::Dialect::rfc7145);
-  EXPECT_EQ(of(with(Hello::not_negotiated, true)), iser::Dialect::rfc7145);
-  EXPECT_EQ(of(with(Hello::not_negotiated, false, 0)), iser::Dialect::rfc7145);
+  EXPECT_EQ(stream_first_dialect(Dialect::automatic, with(false)), iser::Dialect::rfc5046);
+  EXPECT_EQ(stream_first_dialect(Dialect::automatic, with(true)), iser::Dialect::rfc7145);
 }
 
 TEST(StreamFirstDialect, TheConfigurationHasTheLastWord) {
-  EXPECT_EQ(stream_first_dialect(Dialect::rfc5046, with(Hello::yes)), iser::Dialect::rfc5046);
-  EXPECT_EQ(stream_first_dialect(Dialect::rfc7145, with(Hello::not_negotiated)),
-            iser::Dialect::rfc7145);
+  EXPECT_EQ(stream_first_dialect(Dialect::rfc5046, with(true)), iser::Dialect::rfc5046);
+  EXPECT_EQ(stream_first_dialect(Dialect::rfc7145, with(false)), iser::Dialect::rfc7145);
 }
 
 TEST(BaseOffsets, LinuxMeansTheSolicitedPartWithoutSayingSo) {
-  const auto says_solicited = [](Wire wire, BaseOffset configured, Hello hello) {
-    return with_base_offset(with(hello), wire, configured).tagged_buffer_for_solicited_data_only;
+  const auto says_solicited = [](Wire wire, BaseOffset configured, bool knows_rfc7145) {
+    return with_base_offset(with(knows_rfc7145), wire, configured)
+        .tagged_buffer_for_solicited_data_only;
   };
-  EXPECT_TRUE(says_solicited(Wire::rdma_first, BaseOffset::automatic, Hello::not_negotiated));
-  EXPECT_FALSE(says_solicited(Wire::rdma_first, BaseOffset::automatic, Hello::no));
-  EXPECT_FALSE(says_solicited(Wire::stream, BaseOffset::automatic, Hello::not_negotiated));
-  EXPECT_FALSE(says_solicited(Wire::rdma_first, BaseOffset::whole_buffer, Hello::not_negotiated));
-  EXPECT_TRUE(says_solicited(Wire::stream, BaseOffset::solicited_part, Hello::no));
+  EXPECT_TRUE(says_solicited(Wire::rdma_first, BaseOffset::automatic, false));
+  EXPECT_FALSE(says_solicited(Wire::rdma_first, BaseOffset::automatic, true));
+  EXPECT_FALSE(says_solicited(Wire::stream, BaseOffset::automatic, false));
+  EXPECT_FALSE(says_solicited(Wire::rdma_first, BaseOffset::whole_buffer, false));
+  EXPECT_TRUE(says_solicited(Wire::stream, BaseOffset::solicited_part, true));
 }
 
 TEST(BaseOffsets, AKeyThatWasDeclaredStays) {
   for (const auto configured : {BaseOffset::automatic, BaseOffset::whole_buffer}) {
-    EXPECT_TRUE(with_base_offset(with(Hello::no, true), Wire::stream, configured)
+    EXPECT_TRUE(with_base_offset(with(true, true), Wire::stream, configured)
                     .tagged_buffer_for_solicited_data_only);
   }
 }
