@@ -14,7 +14,7 @@ constexpr std::uint32_t kUndeclaredUnexpected = 32;
 constexpr std::uint32_t kMostUnexpected = 1024;
 // NOP-Outs that answer our pings, a Logout, and the like.
 constexpr std::uint32_t kMargin = 8;
-constexpr std::size_t kDataOutMemory = std::size_t{16} << 20;
+constexpr std::size_t kDataOutMemory = std::size_t{4} << 20;
 
 // Section 8.1.1.2 a: unsolicited Data-Outs are bounded by FirstBurstLength, a command.
 std::uint32_t data_outs(const Settings& settings, const iscsi::Parameters& parameters,

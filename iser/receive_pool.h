@@ -20,7 +20,8 @@ struct ReceivePlan {
   std::uint32_t count = 0;  // kept posted at least
   std::uint32_t spare = 0;  // of these, for what is no answer
 };
-// For full feature phase. At most 16 MiB of receives are for unsolicited Data-Outs.
+// For full feature phase. At most 4 MiB of receives are for unsolicited Data-Outs: credit comes
+// back with every turn, so that is more than a turn of a software provider brings.
 ReceivePlan receive_plan(const Settings& settings, const iscsi::Parameters& parameters);
 // Large enough for any PDU with a data segment of `length` bytes, whatever its AHS.
 std::size_t receive_size(Dialect dialect, std::size_t length);
