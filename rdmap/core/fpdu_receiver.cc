@@ -15,7 +15,7 @@ constexpr std::size_t kStagingSize = 128 << 10;
 constexpr std::size_t kDirectPayload = 16 << 10;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
 // payload, most likely large too, should be placed directly in turn.
-constexpr std::size_t kBehindDirect = 4096;
+constexpr std::size_t kBehindDirect = 1024;
 
 }  // namespace
 
@@ -133,7 +133,7 @@ bool FpduReceiver::begin_direct() {
   const std::size_t header = ddp_header_size(segment->row->tagged);
   direct_->check.update(there.first(kFpduLengthSize + header));
   const Bytes payload = ulpdu.subspan(header);
-  std::ranges::copy(payload, segment->destination.begin());
+  std::memcpy(segment->destination.data(), payload.data(), payload.size());
   direct_->check.update(payload);
   direct_->placed = payload.size();
   begin_ += kFpduLengthSize + ulpdu.size();
@@ -146,7 +146,7 @@ bool FpduReceiver::direct_complete() const {
 
 Status FpduReceiver::finish_direct() {
   const std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
-  Direct done = std::move(*direct_);
+  Direct done = *direct_;
   direct_.reset();
   const Bytes start = Bytes(done.ulpdu.start).first(done.ulpdu.start_size);
   if (const auto good = done.check.finish(staged().first(trailer)); !good) {

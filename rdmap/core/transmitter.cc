@@ -70,7 +70,6 @@ Status Transmitter::pump() {
   return {};
 }
 
-// Works that are complete in themselves are done with on the way: reads are one FPDU.
 bool Transmitter::begin_message() {
   const bool response_first = !response_last_;
   if (response_first && !responder_.idle()) return begin_response(), true;
@@ -85,7 +84,7 @@ void Transmitter::begin_response() {
 }
 
 // The order of submission is kept (RFC 5040 section 5.5 rule 13), so a read that must wait holds up
-// what is behind it.
+// what is behind it. Read Requests, one FPDU each, are framed on the way.
 bool Transmitter::begin_work() {
   while (Work* work = works_.next()) {
     response_last_ = false;

@@ -33,7 +33,8 @@ class LoopbackPair {
 
   // Reports established() to both clients, with the private data each end shows the other.
   void establish(Bytes first_private_data = {}, Bytes second_private_data = {});
-  // Executes the next flushed operation, of either end in turn; false when there is none.
+  // Executes the next flushed operation, of either end in turn; false when there is none. A read is
+  // two: its request, and the peer's response.
   bool step();
   // step() until nothing is left (at most `limit` times); returns how many steps were made.
   std::size_t run(std::size_t limit = 100000);

@@ -39,6 +39,19 @@ TEST_F(CoreStart, BytesReadBeforeTheUpgradeComeFirst) {
   EXPECT_EQ(peer_->take_mpa_frame(), kReplyKey + "40010000");
 }
 
+TEST_F(CoreStart, AnyNumberOfBytesMayHaveBeenReadBeforeTheUpgrade) {
+  test::SlowFramer framer(true, false);
+  for (std::uint32_t msn = 1; msn <= 20; ++msn) {
+    framer.add(hex(send_header(msn)) + noise(20'000, msn));
+  }
+  start(MpaRole::responder, revision_1(),
+        {.write_first = {}, .already_read = hex(kRequestKey + "40010000") + framer.stream});
+  for (int n = 0; n < 20; ++n) receive(20'000);
+  pair_->expired(clock_.now());
+  ASSERT_EQ(client().count(Kind::receive), 20u);
+  EXPECT_TRUE(std::ranges::equal(client().at(Kind::receive, 19).buffer.bytes(), noise(20'000, 20)));
+}
+
 TEST_F(CoreStart, FramesAndFpdusMayComeInOnePiece) {
   start(MpaRole::responder, revision_1());
   receive(5);
