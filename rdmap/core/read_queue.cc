@@ -36,6 +36,7 @@ Result<MutableBytes> ReadRequester::place(const TaggedHeader& header, std::size_
   // A zero-length segment names no memory (RFC 5041 section 5.2).
   if (length == 0) return MutableBytes();
   if (header.stag != sink_) return make_error_code(errc::ddp_tagged_invalid_stag);
+  if (header.offset + length < header.offset) return make_error_code(errc::ddp_tagged_wrap);
   const Outstanding& read = outstanding_.front();
   if (header.offset != read.offset + read.placed || length > read.length - read.placed) {
     return make_error_code(errc::ddp_tagged_bounds);

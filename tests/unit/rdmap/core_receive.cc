@@ -212,6 +212,13 @@ TEST_F(CoreReads, AResponseThatSkipsBytesIsRefused) {
   expect_terminate("1101c0000012" + response(1, true), errc::ddp_tagged_bounds);
 }
 
+TEST_F(CoreReads, AResponseThatWrapsIsRefused) {
+  request(5);
+  const std::uint64_t last_two = UINT64_MAX - 1 - offset_;
+  peer_->give_fpdu(response(last_two, true) + "01020304");
+  expect_terminate("1103c0000012" + response(last_two, true), errc::ddp_tagged_wrap);
+}
+
 TEST_F(CoreReads, TheSinkCannotBeWrittenByOtherMeans) {
   request(5);
   const std::string header = "c140" + stag_ + be64_hex(offset_);
