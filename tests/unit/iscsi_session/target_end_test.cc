@@ -1,0 +1,160 @@
+// How a target's session ends, whoever ends it and whenever the handler lets go.
+#include "iscsi/session/connection_state.h"
+#include "tests/support/target_fixture.h"
+
+namespace openiser::test {
+namespace {
+
+class TargetEnd : public TargetFixture {
+ protected:
+  TargetEnd() {
+    handler.on_abort = nullptr;
+    start();
+  }
+};
+
+TEST_F(TargetEnd, EndAbortsReleasesClosesAndReportsOnce) {
+  datamover.deliver(read_command(1, 512));
+  datamover.deliver(write_command(2, 512, false));
+  session->end(errc::reinstated);
+  session->end(errc::terminated);
+  EXPECT_EQ(handler.aborted.size(), 2u);
+  EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{errc::reinstated});
+  datamover.drop();
+  EXPECT_TRUE(host.ended.empty());
+  handler.aborted[0]->release();
+  EXPECT_TRUE(host.ended.empty());
+  handler.aborted[1]->release();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::reinstated});
+}
+
+TEST_F(TargetEnd, HandlerThatReleasesFirst) {
+  handler.on_abort = [](TargetTask& task) { task.release(); };
+  datamover.deliver(read_command(1, 512));
+  session->end(errc::reinstated);
+  EXPECT_TRUE(host.ended.empty()) << "the connection is still there";
+  datamover.drop();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::reinstated});
+}
+
+TEST_F(TargetEnd, OwnWishIsAnnounced) {
+  session->end(errc::terminated);
+  const auto drop = datamover.take<AsyncMessage>();
+  EXPECT_EQ(drop.event, 2);
+  EXPECT_EQ(drop.parameter1, parameters.cid);
+  EXPECT_EQ(drop.parameter3, 0);
+  EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{ErrorCode()});
+}
+
+TEST_F(TargetEnd, NothingIsTakenAfterTheEnd) {
+  session->end(errc::terminated);
+  datamover.sent.clear();
+  datamover.deliver(read_command(1, 512));
+  datamover.deliver(Reject());
+  session->report_event({}, {});
+  session->request_logout(std::chrono::seconds(1));
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_TRUE(handler.executed.empty());
+}
+
+TEST_F(TargetEnd, LostConnectionWithR2tsUnderWay) {
+  handler.on_execute = [](TargetTask& task) { task.receive_data(200000); };
+  datamover.deliver(write_command(1, 200000));
+  EXPECT_EQ(datamover.gets.size(), 2u);
+  datamover.drop();
+  EXPECT_EQ(handler.aborted.size(), 1u);
+  handler.aborted[0]->release();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::connection_closed});
+}
+
+TEST_F(TargetEnd, LateCallsOfTheHandlerDoNothing) {
+  datamover.deliver(write_command(1, 512));
+  TargetTask& task = *handler.executed[0];
+  datamover.drop();
+  task.send_data(Buffer::copy_of(random_bytes(10)), 0);
+  task.receive_data(512);
+  task.finish(0, {}, 0);
+  EXPECT_TRUE(host.ended.empty());
+  task.release();
+  EXPECT_EQ(host.ended.size(), 1u);
+}
+
+TEST_F(TargetEnd, ReleaseWithoutAbortEndsSilently) {
+  datamover.deliver(read_command(1, 512));
+  handler.executed[0]->release();
+  EXPECT_EQ(datamover.deallocated, std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_EQ(session->counters().tasks, 0u);
+}
+
+TEST_F(TargetEnd, TasksHeldBackByAGapAreForgotten) {
+  command(1);
+  datamover.deliver(read_command(2, 512), random_bytes(0));
+  session->end(errc::reinstated);
+  datamover.drop();
+  EXPECT_EQ(host.ended.size(), 1u);
+  EXPECT_TRUE(handler.executed.empty());
+}
+
+TEST_F(TargetEnd, SessionMayEndItselfInsideOfACallOfItsOwn) {
+  handler.on_execute = [this](TargetTask& task) {
+    session->end(errc::terminated);
+    EXPECT_TRUE(host.ended.empty());
+    task.release();
+  };
+  handler.on_abort = nullptr;
+  datamover.deliver(read_command(1, 512));
+  datamover.drop();
+  EXPECT_EQ(host.ended.size(), 1u);
+}
+
+TEST_F(TargetEnd, BuffersOutliveTheSession) {
+  datamover.deliver(read_command(1, 512));
+  Buffer buffer = handler.executed[0]->take_buffer(4096);
+  datamover.drop();
+  handler.executed[0]->release();
+  session.reset();
+  std::memset(buffer.data(), 1, buffer.size());
+}
+
+// RFC 7143 section 8.1.2
+TEST(ConnectionState, TransitionTable) {
+  using State = ConnectionState;
+  using Event = ConnectionEvent;
+  struct Row {
+    State from;
+    Event event;
+    State to;
+  };
+  const Row rows[] = {
+      {State::logged_in, Event::logout_wanted, State::logout_requested},
+      {State::logged_in, Event::logout_started, State::in_logout},
+      {State::logged_in, Event::logout_done, State::logged_in},
+      {State::logged_in, Event::lost, State::cleanup_wait},
+      {State::logged_in, Event::cleaned_up, State::logged_in},
+      {State::in_logout, Event::logout_wanted, State::in_logout},
+      {State::in_logout, Event::logout_started, State::in_logout},
+      {State::in_logout, Event::logout_done, State::free},
+      {State::in_logout, Event::lost, State::cleanup_wait},
+      {State::in_logout, Event::cleaned_up, State::in_logout},
+      {State::logout_requested, Event::logout_wanted, State::logout_requested},
+      {State::logout_requested, Event::logout_started, State::in_logout},
+      {State::logout_requested, Event::logout_done, State::logout_requested},
+      {State::logout_requested, Event::lost, State::cleanup_wait},
+      {State::logout_requested, Event::cleaned_up, State::logout_requested},
+      {State::cleanup_wait, Event::logout_wanted, State::cleanup_wait},
+      {State::cleanup_wait, Event::logout_started, State::cleanup_wait},
+      {State::cleanup_wait, Event::logout_done, State::cleanup_wait},
+      {State::cleanup_wait, Event::lost, State::cleanup_wait},
+      {State::cleanup_wait, Event::cleaned_up, State::free},
+      {State::free, Event::lost, State::free},
+      {State::free, Event::logout_started, State::free},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(next_state(row.from, row.event), row.to)
+        << static_cast<int>(row.from) << " " << static_cast<int>(row.event);
+  }
+}
+
+}  // namespace
+}  // namespace openiser::test
