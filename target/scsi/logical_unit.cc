@@ -91,6 +91,7 @@ void LogicalUnit::post_to_nexuses(const Mailbox* except, const std::function<voi
 
 void LogicalUnit::check_capacity() {
   const std::uint64_t blocks = store_->properties().size / block_size();
+  if (blocks == 0) return;  // a capacity that could not be told; commands find out
   if (blocks_.exchange(blocks, std::memory_order_relaxed) == blocks) return;
   post_to_nexuses(nullptr,
                   [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::capacity_changed); });

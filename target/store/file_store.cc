@@ -42,10 +42,19 @@ constexpr std::uint64_t kInlineLimit = std::uint64_t{1} << 20;
 
 class FileStore final : public Store {
  public:
-  FileStore(Descriptor file, StoreProperties properties, Inline inline_work)
-      : file_(std::move(file)), properties_(std::move(properties)), inline_(inline_work) {}
+  // `follows`: the size is the file's, whatever that comes to be.
+  FileStore(Descriptor file, StoreProperties properties, bool follows, Inline inline_work)
+      : file_(std::move(file)),
+        properties_(std::move(properties)),
+        follows_(follows),
+        inline_(inline_work) {}
 
-  StoreProperties properties() const override { return properties_; }
+  StoreProperties properties() const override {
+    StoreProperties now = properties_;
+    const off_t end = follows_ ? lseek(file_.get(), 0, SEEK_END) : -1;
+    if (end >= 0) now.size = static_cast<std::uint64_t>(end);
+    return now;
+  }
 
   void submit(StoreEngine& engine, StoreRequest& request) override {
     request.error = {};
@@ -70,8 +79,9 @@ class FileStore final : public Store {
   }
 
   Descriptor file_;
-  StoreProperties properties_;
-  Inline inline_;
+  const StoreProperties properties_;
+  const bool follows_;
+  const Inline inline_;
 };
 
 // So that a file just made is still there after a power cut.
@@ -148,7 +158,7 @@ Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uin
                              .description = "file " + path};
   const Inline inline_work = is_tmpfs(fd) ? Inline::everything : Inline::cached_reads;
   return std::unique_ptr<Store>(
-      std::make_unique<FileStore>(std::move(*file), std::move(properties), inline_work));
+      std::make_unique<FileStore>(std::move(*file), std::move(properties), size == 0, inline_work));
 }
 
 }  // namespace openiser::target

@@ -78,6 +78,13 @@ TEST_F(Attention, ChangedCapacity) {
   EXPECT_EQ(load_be32(in(cdb10(0x25, 0, 0), 8)->data_in.data()), 2047U);
 }
 
+TEST_F(Attention, CapacityOfNothingIsNotBelieved) {
+  set_up();
+  desk->properties.size = 511;
+  target::check_capacity(*device->units[0]);
+  EXPECT_EQ(load_be32(in(cdb10(0x25, 0, 0), 8)->data_in.data()), 1023U);
+}
+
 TEST_F(Attention, CapacityThatIsTheSameTellsNobody) {
   set_up();
   target::check_capacity(*device->units[0]);

@@ -282,6 +282,21 @@ TEST_P(FileStoreTest, NeverCutsAFileThatIsLonger) {
   EXPECT_EQ(std::filesystem::file_size(path()), kSize);
 }
 
+TEST_P(FileStoreTest, WithoutASizeItFollowsTheFile) {
+  open_store(kSize);
+  const auto store = open_store(0);
+  std::filesystem::resize_file(path(), 2 * kSize);
+  EXPECT_EQ(store->properties().size, 2 * kSize);
+  ByteVector bytes(512, std::byte{1});
+  EXPECT_FALSE(bench.read(*store, 2 * kSize - 512, bytes));
+}
+
+TEST_P(FileStoreTest, WithASizeItKeepsIt) {
+  const auto store = open_store(kSize);
+  std::filesystem::resize_file(path(), 2 * kSize);
+  EXPECT_EQ(store->properties().size, kSize);
+}
+
 TEST_P(FileStoreTest, WithoutASizeTheFileHasToBeThere) {
   EXPECT_EQ(error_of(0), ENOENT);
 }
