@@ -1,6 +1,6 @@
 // The target's session: who calls whom, and in which order things happen. Concerns are elsewhere:
 // numbering in CommandWindow and TargetSender, tasks in ScsiTask, task management in
-// TaskManagement, text in TextExchange. Its own functions are in target_session.cc (life and time),
+// TaskManagement, text in TextService. Its own functions are in target_session.cc (life and time),
 // target_requests.cc (PDUs) and target_tasks.cc (tasks and memory).
 //
 // Calls nest: the datamover calls the session, that calls the handler, that calls its task, that
@@ -21,7 +21,7 @@
 #include "iscsi/session/scsi_task.h"
 #include "iscsi/session/target_session.h"
 #include "iscsi/session/task_management.h"
-#include "iscsi/session/text_exchange.h"
+#include "iscsi/session/text_service.h"
 
 namespace openiser::iscsi {
 
@@ -113,7 +113,7 @@ class TargetSessionImpl final : public TargetSession,
   TargetSender sender_;
   BufferPool pool_;
   TaskManagement management_;
-  TextExchange text_;
+  TextService text_;
   KeepAlive keep_alive_;
   std::uint32_t ping_tag_ = kReservedTag;
 

@@ -1,12 +1,11 @@
-#include "iscsi/session/text_exchange.h"
+#include "iscsi/session/text_service.h"
 
 #include "iscsi/errors.h"
 
 namespace openiser::iscsi {
 
-Result<TextExchange::Piece> TextExchange::receive(const TextRequest& request, Bytes text,
-                                                  std::size_t segment_size,
-                                                  std::uint32_t fresh_tag) {
+Result<TextService::Piece> TextService::receive(const TextRequest& request, Bytes text,
+                                                std::size_t segment_size, std::uint32_t fresh_tag) {
   if (const Status status = take_in(request, text, fresh_tag); !status) {
     reset();
     return status.error();
@@ -14,7 +13,7 @@ Result<TextExchange::Piece> TextExchange::receive(const TextRequest& request, By
   return next_piece(request, segment_size);
 }
 
-Status TextExchange::take_in(const TextRequest& request, Bytes text, std::uint32_t fresh_tag) {
+Status TextService::take_in(const TextRequest& request, Bytes text, std::uint32_t fresh_tag) {
   if (request.target_transfer_tag == kReservedTag) {
     reset();
     open_ = true;
@@ -38,7 +37,7 @@ Status TextExchange::take_in(const TextRequest& request, Bytes text, std::uint32
   return {};
 }
 
-TextExchange::Piece TextExchange::next_piece(const TextRequest& request, std::size_t segment_size) {
+TextService::Piece TextService::next_piece(const TextRequest& request, std::size_t segment_size) {
   Piece piece;
   piece.response.initiator_task_tag = initiator_task_tag_;
   piece.response.lun = request.lun;
@@ -54,7 +53,7 @@ TextExchange::Piece TextExchange::next_piece(const TextRequest& request, std::si
   return piece;
 }
 
-void TextExchange::reset() {
+void TextService::reset() {
   open_ = false;
   request_.clear();
   answer_ = TextSplitter();

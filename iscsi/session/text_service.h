@@ -13,11 +13,11 @@
 
 namespace openiser::iscsi {
 
-class TextExchange {
+class TextService {
  public:
   // The answer to a whole request.
   using Responder = std::function<Result<std::string>(Bytes request)>;
-  explicit TextExchange(Responder responder) : responder_(std::move(responder)) {}
+  explicit TextService(Responder responder) : responder_(std::move(responder)) {}
 
   // F, C, tags and LUN of the response, and its text: valid until the next call.
   struct Piece {
