@@ -1,6 +1,7 @@
 #include "target/daemon.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -113,13 +114,13 @@ void Daemon::reload(config::Daemon next) {
 void Daemon::take_over(const config::Daemon& next) {
   log::Level level = log::level();
   if (log::parse_level(next.log_level, level)) log::set_level(level);
+  std::set<std::string> wanted;
+  for (const config::Target& target : next.targets) wanted.insert(normalised_name(target.name));
   auto catalogue = std::make_shared<Catalogue>(*catalogue_.get());
   for (const auto& [name, target] : catalogue->targets) {
     for (const auto& [lun, unit] : target.device->units) check_capacity(*unit);
-    const bool stays = std::ranges::any_of(next.targets, [&name](const config::Target& each) {
-      return normalised_name(each.name) == name;
-    });
-    if (!stays) log::warn("daemon", name + " is not in the file any more: it goes with a restart");
+    if (wanted.contains(name)) continue;
+    log::warn("daemon", name + " is not in the file any more: it goes with a restart");
   }
   for (const config::Target& target : next.targets) {
     if (catalogue->find(target.name)) continue;

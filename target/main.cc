@@ -87,7 +87,7 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app{"An iSCSI and iSER target: plain TCP and soft iWARP on one port."};
   Arguments arguments;
   app.set_version_flag("--version", "iser-targetd " OPENISER_VERSION);
@@ -102,10 +102,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  try {
-    return run(arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "iser-targetd: %s\n", error.what());
-    return kFailure;
-  }
+  return run(arguments);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "iser-targetd: %s\n", error.what());
+  return kFailure;
 }

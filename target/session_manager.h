@@ -31,7 +31,13 @@ struct NexusName {
   iscsi::Isid isid{};
   std::string target_name;  // empty: a discovery session
   std::uint16_t portal_group_tag = 0;
-  auto operator<=>(const NexusName&) const = default;
+
+  friend bool operator<(const NexusName& a, const NexusName& b) {
+    const auto fields = [](const NexusName& n) {
+      return std::tie(n.initiator_name, n.isid, n.target_name, n.portal_group_tag);
+    };
+    return fields(a) < fields(b);
+  }
 };
 
 class SessionManager {

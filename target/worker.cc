@@ -37,7 +37,7 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::run(std::function<void()> ready) {
+void Worker::run(const std::function<void()>& ready) {
   engine_ = StoreEngine::create(loop_, kind_of(shared_.config.store_engine));
   log::debug("worker", std::string("stores are served by ") + engine_->name());
   ready();

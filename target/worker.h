@@ -38,7 +38,7 @@ class Worker final : ServerConnection::Owner {
   void flush_stores(std::shared_ptr<const Catalogue> catalogue, std::function<void()> done);
 
  private:
-  void run(std::function<void()> ready);
+  void run(const std::function<void()>& ready);
   void connection_finished(ServerConnection& connection) override;
 
   const Shared shared_;
