@@ -14,7 +14,7 @@ grep -qi 'lun:3 ' "$work/ls" || fail "iscsi-ls does not list LUN 3"
 iscsi-inq "$plain/0" | tee "$work/inq"
 grep -q 'Vendor:openiser' "$work/inq" || fail "iscsi-inq: vendor"
 for page in 0x00 0x80 0x83 0xb0 0xb1 0xb2; do
-    iscsi-inq -e -c "$page" "$plain/0" >"$work/vpd" || fail "iscsi-inq: VPD page $page"
+    iscsi-inq -e 1 -c "$page" "$plain/0" >"$work/vpd" || fail "iscsi-inq: VPD page $page"
 done
 
 iscsi-readcapacity16 "$plain/0" | tee "$work/capacity"

@@ -20,7 +20,7 @@ finish() {
         echo "--- the target's log ends:"
         tail -n 30 "$work/target.log"
     fi
-    rm -rf "$work"
+    [[ -n ${KEEP_WORK:-} ]] || rm -rf "$work"
 }
 trap finish EXIT
 
