@@ -87,6 +87,7 @@ void read_blocks(Command& command) {
   const std::uint64_t block = command.unit()->block_size();
   const std::uint64_t room = (command.data_in_room() + block - 1) / block * block;
   work.length = std::min(work.length, room);
+  work.transfer_length = command.presented(work.transfer_length);
   const bool fua = force_unit_access(command.cdb()) && command.unit()->volatile_cache();
   command.run(fua && work.length != 0 ? static_cast<const Job&>(kFlushThenRead) : kRead);
 }

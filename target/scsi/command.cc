@@ -57,6 +57,10 @@ std::uint32_t Command::data_out_size() const {
   return task_->write ? task_->expected_data_transfer_length : 0;
 }
 
+std::uint64_t Command::presented(std::uint64_t length) const {
+  return task_->write && !task_->read ? 0 : length;
+}
+
 void Command::good(std::uint64_t transfer_length) {
   if (ending_ != Ending::none) return;
   ending_ = Ending::answered;
@@ -74,7 +78,7 @@ void Command::fail(const Sense& sense) {
 void Command::answer(Bytes data, std::uint64_t allocation_length) {
   const Bytes cut = data.first(std::min<std::uint64_t>(data.size(), allocation_length));
   answer_.assign(cut.begin(), cut.end());
-  work_.transfer_length = cut.size();
+  work_.transfer_length = presented(cut.size());
   run(kAnswer);
 }
 

@@ -87,6 +87,9 @@ class Command {
   // Bytes of data the initiator takes, and gives.
   std::uint32_t data_in_room() const;
   std::uint32_t data_out_size() const;
+  // The transfer length of `length` bytes of read data: none of them are even presented when the
+  // initiator has sent the command as a write.
+  std::uint64_t presented(std::uint64_t length) const;
 
   // GOOD. `transfer_length`: as in TargetTask::finish().
   void good(std::uint64_t transfer_length = 0);

@@ -3,11 +3,12 @@
 namespace openiser::target {
 namespace {
 
+// A command that writes, sent as one that reads. The other way round a command is harmless: it
+// finds no room for its data.
 bool is_wrong_way(const Command& command, Direction direction) {
   const iscsi::TargetTask& task = command.task();
-  if (task.expected_data_transfer_length == 0) return false;
-  return (direction == Direction::in && task.write && !task.read) ||
-         (direction == Direction::out && task.read && !task.write);
+  return direction == Direction::out && task.read && !task.write &&
+         task.expected_data_transfer_length != 0;
 }
 
 // The last byte of every CDB is CONTROL; NACA (bit 2) asks for what we have not (NORMACA=0).

@@ -17,12 +17,12 @@ namespace openiser::target {
 class Mailbox;
 class Nexus;
 
-// Limits we report in the Block Limits page and hold initiators to, in bytes where they are sizes.
+// Limits we report in the Block Limits page and hold initiators to; in bytes unless named blocks.
 inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
-inline constexpr std::uint64_t kMaxWriteSame = std::uint64_t{256} << 20;
-inline constexpr std::uint64_t kMaxUnmap = std::uint64_t{4} << 30;
-inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 inline constexpr std::uint32_t kPhysicalBlock = 4096;
+inline constexpr std::uint32_t kMaxWriteSameBlocks = 65535;  // as much as WRITE SAME(10) can say
+inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;
+inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 
 // Shared by all threads. Everything but the capacity and the list of nexuses is constant; the list
 // is locked when a session begins or ends and for resets, never for a command.

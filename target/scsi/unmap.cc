@@ -38,7 +38,7 @@ bool take_descriptors(Command& command, Bytes list) {
                     .field = FieldPointer{.in_cdb = false, .byte = field}});
       return false;
     }
-    if (work.ranges.size() == kMaxUnmapDescriptors || total > kMaxUnmap / unit.block_size()) {
+    if (work.ranges.size() == kMaxUnmapDescriptors || total > kMaxUnmapBlocks) {
       command.fail(invalid_parameter(field));
       return false;
     }

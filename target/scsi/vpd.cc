@@ -86,11 +86,11 @@ void block_limits(ByteWriter& out, const Command& command) {
   out.be32(blocks(kMaxTransfer));
   out.be32(blocks(std::uint64_t{1} << 20));  // optimal transfer length
   out.be32(0);                               // no prefetch
-  out.be32(unit.can_discard() ? blocks(kMaxUnmap) : 0);
+  out.be32(unit.can_discard() ? kMaxUnmapBlocks : 0);
   out.be32(unit.can_discard() ? kMaxUnmapDescriptors : 0);
   out.be32(unit.can_discard() ? kPhysicalBlock / block : 0);  // optimal unmap granularity
   out.be32(unit.can_discard() ? 0x80000000 : 0);              // UGAVALID, alignment 0
-  out.be64(blocks(kMaxWriteSame));
+  out.be64(kMaxWriteSameBlocks);
   out.zeros(20);
 }
 

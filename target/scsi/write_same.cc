@@ -61,7 +61,8 @@ void write_same_received(Command& command) {
 
 void write_same(Command& command) {
   const Cdb cdb = command.cdb();
-  if (!take_range(command, kMaxWriteSame)) return;
+  const std::uint32_t block = command.unit()->block_size();
+  if (!take_range(command, std::uint64_t{kMaxWriteSameBlocks} * block)) return;
   Work& work = command.work();
   if (work.length == 0) return command.fail(invalid_cdb(transfer_length_position(cdb.opcode())));
   if (cdb.bit(1, 4)) return command.fail(invalid_cdb(1, 4));  // ANCHOR
@@ -72,8 +73,13 @@ void write_same(Command& command) {
     work.transfer_length = 0;
     return command.run(zero_job());
   }
-  work.transfer_length = command.unit()->block_size();
-  command.receive(command.unit()->block_size(), write_same_received);
+  // One block is what the command is about: less or more means that the initiator thinks of another
+  // block size.
+  if (command.data_out_size() != block) {
+    return command.fail({.condition = Condition::invalid_field_in_cdb});
+  }
+  work.transfer_length = block;
+  command.receive(block, write_same_received);
 }
 
 }  // namespace openiser::target
