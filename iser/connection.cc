@@ -148,6 +148,7 @@ void Connection::fail(ErrorCode error) {
   ending_ = true;
   end_reason_ = error;
   receives_.stop();
+  transfer_.set_read_limit(0);
   queue_pair_->flush();
   queue_pair_->disconnect(error);
 }
@@ -156,6 +157,7 @@ void Connection::connection_terminate(ErrorCode why) {
   if (over()) return;
   if (!why) send_rest();
   held_.clear();
+  parked_.clear();
   // From here on the session's memory is its own again (section 3.1.7).
   if (full_) full_->initiator_tasks.close_all();
   terminated_ = true;
@@ -168,6 +170,7 @@ void Connection::disconnected(ErrorCode why) {
   ending_ = true;
   completions_ready();
   ended_ = true;
+  parked_.clear();
   held_.clear();
   receives_.stop();
   if (full_) {

@@ -102,7 +102,7 @@ class Connection final : public IserConnection {
   std::optional<rdmap::Stag> prepare_answer(const iscsi::ControlPdu& pdu);
   void provide_for_answer(iscsi::Opcode opcode);
   void post_message(const ControlHeader& header, iscsi::ControlPdu pdu,
-                    std::optional<rdmap::Stag> invalidate);
+                    std::optional<rdmap::Stag> invalidate, rdmap::WorkId id = 0);
   template <class Announcement>
   void post_announcement(const Announcement& announcement);
   bool solicits_event(const iscsi::Bhs& bhs) const;
@@ -112,6 +112,9 @@ class Connection final : public IserConnection {
   void transferred(rdmap::Completion& completion);
   void received(rdmap::Completion& completion);
   void received_login(rdmap::Completion& completion);
+  void notify(iscsi::ControlPdu pdu);
+  bool must_park(const iscsi::ControlPdu& pdu) const;
+  void release_parked();
   bool pass_hello(Bytes message);
   void note_reads();
   iscsi::ControlPdu take_pdu(const MessageLayout& layout, Buffer message);
@@ -130,6 +133,8 @@ class Connection final : public IserConnection {
   Transfer transfer_;
   std::optional<FullFeature> full_;
   std::deque<Held> held_;
+  // Initiator: received PDUs behind a SCSI Response whose task's memory is still being sent.
+  std::deque<iscsi::ControlPdu> parked_;
   // Outcomes that became known inside a down-call: told at the next turn.
   std::vector<iscsi::DataCompletion> deferred_;
   bool invalidate_remotely_;

@@ -28,10 +28,13 @@ void Connection::completed(rdmap::Completion& completion) {
     receives_.stop();
     queue_pair_->disconnect(completion.status);
   }
-  if (completion.kind != Kind::receive) {
-    if (completion.kind != Kind::send) transferred(completion);
-    return;
+  if (completion.kind == Kind::send) {
+    if (completion.id == 0 || !full_) return;
+    full_->initiator_tasks.sent(completion.id);
+    completion.body.reset();
+    return release_parked();
   }
+  if (completion.kind != Kind::receive) return transferred(completion);
   receives_.taken();
   if (over()) return;
   if (enabled_) {
@@ -59,7 +62,27 @@ void Connection::received(rdmap::Completion& completion) {
   ControlPdu pdu = take_pdu(*layout, std::move(completion.buffer));
   if (const ErrorCode error = admit(pdu, layout->header, completion.invalidated))
     return fail(error);
-  if (client_) client_->control_notify(std::move(pdu));
+  if (parked_.empty() && !must_park(pdu)) return notify(std::move(pdu));
+  parked_.push_back(std::move(pdu));
+}
+
+void Connection::notify(ControlPdu pdu) {
+  if (client_ && !terminated_) client_->control_notify(std::move(pdu));
+}
+
+// The session may use the task's memory again when it hears of its response. What comes behind
+// keeps its place.
+bool Connection::must_park(const ControlPdu& pdu) const {
+  return pdu.bhs.opcode() == Opcode::scsi_response &&
+         full_->initiator_tasks.in_use(pdu.bhs.initiator_task_tag());
+}
+
+void Connection::release_parked() {
+  while (!parked_.empty() && !must_park(parked_.front())) {
+    ControlPdu pdu = std::move(parked_.front());
+    parked_.pop_front();
+    notify(std::move(pdu));
+  }
 }
 
 // True when the message is a control-type PDU that may come now.
@@ -95,7 +118,8 @@ void Connection::post_announcement(const Announcement& announcement) {
 template void Connection::post_announcement(const Hello&);
 template void Connection::post_announcement(const HelloReply&);
 
-// Credit comes back at once: by this buffer when nothing in it is kept, else by another.
+// Credit comes back by this buffer when nothing in it is kept, else by another when the batch is
+// through.
 ControlPdu Connection::take_pdu(const MessageLayout& layout, Buffer message) {
   ControlPdu pdu;
   pdu.bhs = layout.bhs;
@@ -110,7 +134,6 @@ ControlPdu Connection::take_pdu(const MessageLayout& layout, Buffer message) {
   } else {
     receives_.recycle(std::move(message));
   }
-  receives_.replenish();
   return pdu;
 }
 

@@ -103,7 +103,12 @@ void Connection::post_control(ControlPdu pdu, const iscsi::TaskMemory* memory) {
   }
   full_->sent_unexpected.passes(pdu);
   full_->received_unexpected.answered(pdu.bhs);
-  post_message(header, std::move(pdu), invalidate);
+  const bool from_task_memory =
+      !pdu.data.empty() && !is_target() &&
+      (pdu.bhs.opcode() == Opcode::scsi_command || pdu.bhs.opcode() == Opcode::data_out);
+  const rdmap::WorkId id =
+      from_task_memory ? full_->initiator_tasks.sending(pdu.bhs.initiator_task_tag()) : 0;
+  post_message(header, std::move(pdu), invalidate, id);
 }
 
 // RFC 7145 sections 7.3.1 and 7.3.3.
@@ -140,11 +145,11 @@ void Connection::provide_for_answer(Opcode opcode) {
 }
 
 void Connection::post_message(const ControlHeader& header, ControlPdu pdu,
-                              std::optional<rdmap::Stag> invalidate) {
+                              std::optional<rdmap::Stag> invalidate, rdmap::WorkId id) {
   ISER_ASSERT(pdu.data.size() < (1u << 24) && pdu.ahs.size() <= iscsi::kMaxTotalAhs);
   pdu.bhs.set_data_segment_length(static_cast<std::uint32_t>(pdu.data.size()));
   pdu.bhs.set_total_ahs_length(pdu.ahs.size());
-  queue_pair_->post_send({.id = 0,
+  queue_pair_->post_send({.id = id,
                           .head = make_head(header, pdu, settings_.dialect, pool_),
                           .body = std::move(pdu.data),
                           .invalidate = invalidate,

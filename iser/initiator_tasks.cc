@@ -25,6 +25,7 @@ Result<ControlHeader> InitiatorTasks::open(std::uint32_t initiator_task_tag,
                                            BaseOffset base_offset) {
   ControlHeader header;
   Task& task = tasks_.insert(initiator_task_tag, {});
+  task.serial = next_serial_++;
   if (!memory) return header;
   if (const MutableBytes out = opened(*memory, base_offset); !out.empty()) {
     auto region = queue_pair_.register_memory(out, rdmap::Access::remote_read);
@@ -41,15 +42,42 @@ Result<ControlHeader> InitiatorTasks::open(std::uint32_t initiator_task_tag,
   return header;
 }
 
+rdmap::WorkId InitiatorTasks::sending(std::uint32_t initiator_task_tag) {
+  Task* task = tasks_.find(initiator_task_tag);
+  if (!task) return 0;
+  ++task->sends;
+  return rdmap::WorkId{task->serial} << 32 | initiator_task_tag;
+}
+
+void InitiatorTasks::sent(rdmap::WorkId id) {
+  const auto tag = static_cast<std::uint32_t>(id);
+  Task* task = tasks_.find(tag);
+  if (!task || task->sends == 0 || task->serial != id >> 32) return;
+  --task->sends;
+  if (task->concluded && task->sends == 0) tasks_.erase(tag);
+}
+
+bool InitiatorTasks::in_use(std::uint32_t initiator_task_tag) const {
+  const Task* task = tasks_.find(initiator_task_tag);
+  return task && task->sends > 0;
+}
+
 ErrorCode InitiatorTasks::conclude(std::uint32_t initiator_task_tag,
                                    std::optional<rdmap::Stag> invalidated) {
-  const Task* task = tasks_.find(initiator_task_tag);
+  Task* task = tasks_.find(initiator_task_tag);
   if (invalidated) {
     const bool ours = task && ((task->read && task->read.stag() == *invalidated) ||
                                (task->write && task->write.stag() == *invalidated));
     if (!ours) return iscsi::errc::iser_invalidated_stag;
   }
-  tasks_.erase(initiator_task_tag);
+  if (!task) return {};
+  if (task->sends == 0) {
+    tasks_.erase(initiator_task_tag);
+  } else {
+    task->read.invalidate();
+    task->write.invalidate();
+    task->concluded = true;
+  }
   return {};
 }
 

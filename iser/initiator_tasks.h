@@ -23,6 +23,14 @@ class InitiatorTasks {
   Result<ControlHeader> open(std::uint32_t initiator_task_tag, const iscsi::TaskMemory* memory,
                              BaseOffset base_offset);
 
+  // Data of this task's goes out in a Send, from where it lies: gives the Send's id.
+  rdmap::WorkId sending(std::uint32_t initiator_task_tag);
+  // That Send has completed.
+  void sent(rdmap::WorkId id);
+  // Sends under way with data of this task's: its memory is in use, also after its response, as a
+  // target may answer before it has got all unsolicited data.
+  bool in_use(std::uint32_t initiator_task_tag) const;
+
   // A SCSI Response has come, whose Send invalidated `invalidated`: closes the memory. Fails with
   // iser_invalidated_stag when that STag was not one of this task's (section 7.3.2).
   ErrorCode conclude(std::uint32_t initiator_task_tag, std::optional<rdmap::Stag> invalidated);
@@ -31,17 +39,21 @@ class InitiatorTasks {
   void close(std::uint32_t initiator_task_tag) { tasks_.erase(initiator_task_tag); }
   void close_all() { tasks_.clear(); }
 
-  // Commands without a response as yet, also those without data.
+  // Commands without a response as yet, also those without data, and those with memory in use.
   std::size_t size() const { return tasks_.size(); }
 
  private:
   struct Task {
     rdmap::MemoryRegion read;
     rdmap::MemoryRegion write;
+    std::uint32_t serial = 0;  // tells apart those that had the same tag
+    std::uint32_t sends = 0;
+    bool concluded = false;
   };
 
   rdmap::QueuePair& queue_pair_;
   TaskMap<Task> tasks_;
+  std::uint32_t next_serial_ = 1;
 };
 
 }  // namespace openiser::iser

@@ -37,6 +37,11 @@ class TaskMap {
     return slot.value;
   }
 
+  const T* find(std::uint32_t tag) const {
+    const std::size_t at = locate(tag);
+    return slots_[at].used ? &slots_[at].value : nullptr;
+  }
+
   bool erase(std::uint32_t tag) {
     std::size_t hole = locate(tag);
     if (!slots_[hole].used) return false;

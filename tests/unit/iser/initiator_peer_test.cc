@@ -314,6 +314,85 @@ TEST(InitiatorInvalidation, NothingIsLeftOverForTheNextPdu) {
   EXPECT_FALSE(peer.client.end);
 }
 
+// A target may answer before it has got all unsolicited data; the memory is still being sent then.
+TEST(InitiatorTask, ResponseWaitsForTheTasksOwnSends) {
+  iscsi::Parameters parameters;
+  parameters.initial_r2t = false;
+  TargetByHand peer(initiator_settings(), parameters);
+  CountingOwner memory;
+  Command command = write_command(40000, 0);
+  command.unsolicited = 40000;
+  const iscsi::TaskMemory described = command.memory();
+  peer.end->send_control(command.pdu(), &described);
+  for (std::uint32_t at = 0; at < 40000; at += 8000) {
+    ControlPdu piece;
+    piece.bhs = iscsi::encode(iscsi::DataOut{.initiator_task_tag = kTag, .buffer_offset = at});
+    piece.data = memory.lease(8000);
+    peer.end->send_control(std::move(piece), nullptr);
+  }
+  peer.end->flush();
+  peer.client.on_control = [&](ControlPdu& pdu) {
+    if (pdu.bhs.opcode() == Opcode::scsi_response) {
+      EXPECT_EQ(memory.out, 0);
+    }
+  };
+  for (const ControlPdu& answer : {response(), control_pdu(iscsi::encode(iscsi::AsyncMessage{}))})
+    peer.peer->post_send({.id = 0,
+                          .head = Buffer::copy_of(peer.message(answer)),
+                          .body = {},
+                          .invalidate = {},
+                          .solicited_event = false});
+  peer.peer->flush();
+  peer.link.run(4);  // both answers, and the command with one Data-Out
+  EXPECT_GT(memory.out, 0);
+  EXPECT_TRUE(peer.client.pdus.empty());
+  peer.run();
+  EXPECT_EQ(peer.client.opcodes(), (std::vector{Opcode::scsi_response, Opcode::async_message}));
+}
+
+TEST(InitiatorTask, ResponseThatWaitsIsHeardWhenTheConnectionEnds) {
+  iscsi::Parameters parameters;
+  parameters.initial_r2t = false;
+  TargetByHand peer(initiator_settings(), parameters);
+  Command command = write_command(40000, 0);
+  command.unsolicited = 40000;
+  command.send(*peer.end);
+  peer.end->flush();
+  peer.peer->post_send({.id = 0,
+                        .head = Buffer::copy_of(peer.message(response())),
+                        .body = {},
+                        .invalidate = {},
+                        .solicited_event = false});
+  peer.peer->flush();
+  peer.link.run(2);
+  EXPECT_TRUE(peer.client.pdus.empty());
+  peer.link.fail_after(0, make_error_code(errc::protocol_error));
+  peer.run();
+  EXPECT_EQ(peer.client.opcodes(), (std::vector{Opcode::scsi_response}));
+  EXPECT_TRUE(peer.client.end);
+}
+
+TEST(InitiatorTask, SendsOfAnEndedTaskDoNotCountForTheNextWithItsTag) {
+  TargetByHand peer;
+  Command first = write_command(8000, 8000), second = write_command(8000, 8000);
+  first.send(*peer.end);
+  peer.end->deallocate_task_resources(kTag);
+  second.send(*peer.end);
+  peer.end->flush();
+  peer.peer->post_send({.id = 0,
+                        .head = Buffer::copy_of(peer.message(response())),
+                        .body = {},
+                        .invalidate = {},
+                        .solicited_event = false});
+  peer.peer->flush();
+  // The first Send and the answer are through; the second Send is not.
+  while (peer.messages().empty()) peer.link.step();
+  peer.link.step();
+  EXPECT_TRUE(peer.client.pdus.empty());
+  peer.run();
+  EXPECT_EQ(peer.client.pdus.size(), 1U);
+}
+
 TEST(InitiatorTask, DeallocationClosesTheMemory) {
   TargetByHand peer;
   Command command = read_command();
@@ -421,6 +500,33 @@ TEST(InitiatorCredit, EveryRequestHasAReceiveForItsAnswer) {
   peer.run();
   EXPECT_FALSE(peer.client.end);
   EXPECT_EQ(peer.client.count(Opcode::scsi_response), kMany);
+}
+
+// Requests that have been answered need no receive any more: the number posted does not creep up.
+TEST(InitiatorCredit, AnsweredRequestsAreForgotten) {
+  iser::Settings settings = initiator_settings();
+  settings.command_window = 1;
+  TargetByHand peer(settings);
+  const std::size_t before = peer.pool.outstanding();
+  const auto nop_out = iscsi::encode(iscsi::NopOut{.immediate = false, .initiator_task_tag = 1});
+  const std::pair<Bhs, ControlPdu> exchanges[] = {
+      {iscsi::encode(iscsi::TextRequest{}), control_pdu(iscsi::encode(iscsi::TextResponse{}))},
+      {iscsi::encode(iscsi::TaskManagementRequest{}),
+       control_pdu(iscsi::encode(iscsi::TaskManagementResponse{}))},
+      {nop_out, control_pdu(iscsi::encode(iscsi::NopIn{.initiator_task_tag = 1}))},
+      {nop_out, control_pdu(iscsi::encode(iscsi::Reject{}), nop_out.raw)},
+      {iscsi::encode(iscsi::LogoutRequest{}), control_pdu(iscsi::encode(iscsi::LogoutResponse{}))},
+  };
+  for (const auto& [request, answer] : exchanges) {
+    for (int i = 0; i < 200; ++i) {
+      peer.peer->post_receive(Buffer::allocate(1024), 0);
+      peer.end->send_control(control_pdu(request), nullptr);
+      peer.run();
+      peer.send(answer);
+      peer.client.pdus.clear();
+    }
+    EXPECT_EQ(peer.pool.outstanding(), before) << to_hex(request.raw);
+  }
 }
 
 // --- what a target may not send ---

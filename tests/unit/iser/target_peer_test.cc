@@ -498,6 +498,23 @@ TEST(TargetTasks, ReassignmentReplacesTheStags) {
   EXPECT_EQ(old, std::vector<std::byte>(100));
 }
 
+TEST(TargetTasks, ReassignedWriteBufferIsTheWholeInEitherMeaning) {
+  iser::Settings settings = target_settings();
+  settings.base_offset = iser::BaseOffset::solicited_part;
+  InitiatorByHand peer(settings);
+  auto memory = noise(1000);
+  peer.command(true, memory, {.write = peer.open(memory)}, kTag, Bytes(memory).first(300));
+  peer.send(control_pdu(iscsi::encode(iscsi::TaskManagementRequest{
+                .function = static_cast<std::uint8_t>(iscsi::TaskManagementFunction::task_reassign),
+                .initiator_task_tag = 1,
+                .referenced_task_tag = kTag})),
+            {.write = peer.open(memory)});
+  peer.get(100, 900);
+  peer.run();
+  ASSERT_EQ(peer.client.completions.size(), 1U);
+  EXPECT_EQ(to_hex(peer.client.completions[0].buffer.bytes()), to_hex(Bytes(memory).subspan(100)));
+}
+
 // --- what an initiator may not send ---
 
 TEST(TargetRefuses, DataTypePdus) {
