@@ -51,27 +51,10 @@ class FlushThenReadJob final : public Job {
 };
 constexpr FlushThenReadJob kFlushThenRead;
 
-// The pieces of write data go to the store as they came.
-class WriteJob final : public Job {
- public:
-  Step prepare(Command& command, StoreSlot& slot) const override {
-    Work& work = command.work();
-    if (work.position == work.length) return Step::done;
-    slot.operation = StoreRequest::Operation::write;
-    slot.force_unit_access = work.force_unit_access;
-    slot.offset = work.offset;
-    slot.length = work.length;
-    slot.pieces = work.pieces;
-    work.position = work.length;
-    return Step::submit;
-  }
-};
-constexpr WriteJob kWrite;
-
 void write_received(Command& command) {
   if (!data_is_whole(command, command.work().length)) return;
   gather_pieces(command);
-  command.run(kWrite);
+  command.run(write_job());
 }
 
 bool force_unit_access(const Cdb& cdb) {

@@ -90,6 +90,18 @@ void Command::receive(std::uint32_t length, Handler then) {
   task_->receive_data(length);
 }
 
+void Command::wait_for_gate(Handler then) {
+  next_ = then;
+  awaiting_gate_ = true;
+  const auto granted = [this, life = life_](Gate::Pass pass) {
+    if (life != life_) return;  // aborted meanwhile; the pass goes on to the next
+    pass_ = std::move(pass);
+    awaiting_gate_ = false;
+    advance();
+  };
+  if (Gate::Pass pass = unit_->gate().enter(nexus_.mailbox(), granted)) granted(std::move(pass));
+}
+
 std::vector<std::byte> Command::gather_data() const {
   std::vector<std::byte> all;
   for (const Buffer& piece : data_) {
@@ -158,7 +170,7 @@ void Command::advance() {
 }
 
 bool Command::turn() {
-  if (next_ && !awaiting_data_) {
+  if (next_ && !awaiting_data_ && !awaiting_gate_) {
     std::exchange(next_, nullptr)(*this);
     return true;
   }
@@ -224,12 +236,14 @@ void Command::reset() {
   head_ = tail_ = 0;
   work_.reset();
   data_.clear();
+  pass_.reset();
+  ++life_;
   task_ = nullptr;
   unit_state_ = nullptr;
   unit_ = nullptr;
   next_ = nullptr;
   job_ = nullptr;
-  enabled_ = awaiting_data_ = awaiting_memory_ = prepared_all_ = false;
+  enabled_ = awaiting_data_ = awaiting_memory_ = awaiting_gate_ = prepared_all_ = false;
   ending_ = Ending::none;
   sense_ = {};
   transfer_length_ = 0;

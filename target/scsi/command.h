@@ -101,6 +101,8 @@ class Command {
   // them.
   void receive(std::uint32_t length, Handler then);
   void run(const Job& job) { job_ = &job; }
+  // Calls `then` when no other command is inside the unit's gate; the pass is held to the end.
+  void wait_for_gate(Handler then);
 
   Work& work() { return work_; }
   const iscsi::DataPieces& data() const { return data_; }
@@ -153,12 +155,13 @@ class Command {
   UnitState* unit_state_ = nullptr;
   LogicalUnit* unit_ = nullptr;
 
-  Handler next_ = nullptr;  // to be called when there is no data to wait for
+  Handler next_ = nullptr;  // to be called when there is neither data nor gate to wait for
   const Job* job_ = nullptr;
   bool enabled_ = false;  // its turn has come (TaskSet)
   bool advancing_ = false;
   bool awaiting_data_ = false;
   bool awaiting_memory_ = false;
+  bool awaiting_gate_ = false;
   bool prepared_all_ = false;
   Ending ending_ = Ending::none;
 
@@ -177,6 +180,8 @@ class Command {
   iscsi::DataPieces data_;
   std::vector<std::byte> answer_;
   std::vector<std::shared_ptr<void>> clear_tokens_;
+  Gate::Pass pass_;
+  std::uint64_t life_ = 0;  // which use of this object this is
 
   friend class AnswerJob;
 };

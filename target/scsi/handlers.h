@@ -23,6 +23,8 @@ void write_blocks(Command& command);
 void synchronize_cache(Command& command);
 // verify.cc
 void verify(Command& command);
+// compare_and_write.cc
+void compare_and_write(Command& command);
 // unmap.cc
 void unmap(Command& command);
 // write_same.cc

@@ -1,5 +1,7 @@
 #include "target/scsi/jobs.h"
 
+#include <algorithm>
+
 namespace openiser::target {
 namespace {
 
@@ -31,6 +33,23 @@ class ZeroJob final : public Job {
 };
 constexpr ZeroJob kZero;
 
+// The pieces of write data go to the store as they came.
+class WriteJob final : public Job {
+ public:
+  Step prepare(Command& command, StoreSlot& slot) const override {
+    Work& work = command.work();
+    if (work.position == work.length) return Step::done;
+    slot.operation = StoreRequest::Operation::write;
+    slot.force_unit_access = work.force_unit_access;
+    slot.offset = work.offset;
+    slot.length = work.length;
+    slot.pieces = work.pieces;
+    work.position = work.length;
+    return Step::submit;
+  }
+};
+constexpr WriteJob kWrite;
+
 }  // namespace
 
 const Job& flush_job() {
@@ -39,6 +58,10 @@ const Job& flush_job() {
 
 const Job& zero_job() {
   return kZero;
+}
+
+const Job& write_job() {
+  return kWrite;
 }
 
 bool take_range(Command& command, std::uint64_t limit) {
@@ -77,6 +100,48 @@ bool data_is_whole(Command& command, std::uint64_t length) {
   if (size >= length) return true;
   command.fail({.condition = Condition::incorrect_amount_of_data});
   return false;
+}
+
+std::optional<std::uint64_t> first_difference(const iscsi::DataPieces& data, std::uint64_t at,
+                                              Bytes bytes) {
+  std::uint64_t compared = 0;
+  for (const Buffer& piece : data) {
+    if (at >= piece.size()) {
+      at -= piece.size();
+      continue;
+    }
+    const Bytes rest = Bytes(piece.bytes()).subspan(at);
+    const std::size_t size = std::min<std::size_t>(rest.size(), bytes.size() - compared);
+    const Bytes here = bytes.subspan(compared, size);
+    if (std::memcmp(here.data(), rest.data(), size) != 0) {
+      const auto different = std::ranges::mismatch(here, rest).in1;
+      return compared + static_cast<std::uint64_t>(different - here.begin());
+    }
+    compared += size;
+    at = 0;
+  }
+  if (compared == bytes.size()) return {};
+  return compared;
+}
+
+Job::Step prepare_comparison(Command& command, StoreSlot& slot) {
+  constexpr std::size_t kPiece = std::size_t{256} << 10;
+  Work& work = command.work();
+  if (work.position == work.length) return Job::Step::done;
+  const std::uint32_t block = command.unit()->block_size();
+  const std::size_t wanted = std::min<std::uint64_t>(kPiece, work.length - work.position);
+  slot.buffer = command.take_buffer(wanted, block);
+  // The session's memory may all be write data of commands like this one, which end only when they
+  // have compared it: a block of our own lets this one go on.
+  if (!slot.buffer && command.is_idle()) slot.buffer = Buffer::allocate(block);
+  if (!slot.buffer) return Job::Step::wait_for_memory;
+  slot.operation = StoreRequest::Operation::read;
+  slot.offset = work.offset + work.position;
+  slot.length = slot.buffer.size();
+  slot.piece = slot.buffer.bytes();
+  slot.pieces = {&slot.piece, 1};
+  work.position += slot.length;
+  return Job::Step::submit;
 }
 
 void gather_pieces(Command& command) {

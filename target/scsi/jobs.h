@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "target/scsi/command.h"
 
@@ -12,6 +13,9 @@ const Job& flush_job();
 
 // Writes zeros over the work's range, or deallocates it where `discard` is set: one request.
 const Job& zero_job();
+
+// Writes the work's pieces to its range: one request.
+const Job& write_job();
 
 // The checks that all commands on a range of blocks share: protection information is refused, the
 // range lies within the unit, and it is not longer than `limit` bytes (0: no limit). On success the
@@ -24,6 +28,13 @@ void cut_to_whole_blocks(Command& command, std::uint32_t room);
 
 // After receive(): whether the data is as long as `length`; else the command has failed.
 bool data_is_whole(Command& command, std::uint64_t length);
+
+// Where `bytes` first differ from what the write data holds from `at` on; none if they do not.
+std::optional<std::uint64_t> first_difference(const iscsi::DataPieces& data, std::uint64_t at,
+                                              Bytes bytes);
+
+// The next piece of the work's range, to be read and compared.
+Job::Step prepare_comparison(Command& command, StoreSlot& slot);
 
 // Fills work().pieces with the write data.
 void gather_pieces(Command& command);

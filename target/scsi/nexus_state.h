@@ -38,6 +38,7 @@ class Nexus final : public iscsi::TaskHandler {
   // The units there were when the session began, by LUN.
   const std::map<std::uint16_t, UnitState>& units() const { return units_; }
   StoreEngine& engine() { return engine_; }
+  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
   void wait_for_memory(Command& command);
   // The command is over: answers the task and takes the command back.
   void conclude(Command& command);

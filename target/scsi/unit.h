@@ -10,17 +10,18 @@
 #include <vector>
 
 #include "target/scsi/cdb.h"
+#include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
 
 namespace openiser::target {
 
-class Mailbox;
 class Nexus;
 
 // Limits we report in the Block Limits page and hold initiators to; in bytes unless named blocks.
 inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
 inline constexpr std::uint32_t kPhysicalBlock = 4096;
 inline constexpr std::uint32_t kMaxWriteSameBlocks = 65535;  // as much as WRITE SAME(10) can say
+inline constexpr std::uint32_t kMaxCompareAndWriteBlocks = 255;
 inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;
 inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 
@@ -49,6 +50,8 @@ class LogicalUnit {
 
   void submit(StoreEngine& engine, StoreRequest& request) { store_->submit(engine, request); }
 
+  Gate& gate() { return *gate_; }
+
   void attach(std::shared_ptr<Mailbox> mailbox);
   void detach(const Mailbox& mailbox);
   // Runs `call` on the thread of every nexus but `except` (null: of all).
@@ -65,6 +68,7 @@ class LogicalUnit {
   bool can_discard_;
   bool volatile_cache_;
   std::atomic<std::uint64_t> blocks_;
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Mailbox>> nexuses_;

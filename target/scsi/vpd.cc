@@ -81,7 +81,7 @@ void block_limits(ByteWriter& out, const Command& command) {
     return static_cast<std::uint32_t>(bytes / block);
   };
   out.u8(0x01);  // WSNZ: WRITE SAME of 0 blocks is refused
-  out.u8(0);     // no COMPARE AND WRITE
+  out.u8(kMaxCompareAndWriteBlocks);
   out.be16(static_cast<std::uint16_t>(kPhysicalBlock / block));  // optimal granularity
   out.be32(blocks(kMaxTransfer));
   out.be32(blocks(std::uint64_t{1} << 20));  // optimal transfer length

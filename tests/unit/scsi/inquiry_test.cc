@@ -201,7 +201,7 @@ TEST_F(Inquiry, BlockLimits) {
   set_up();
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "01000008"
+            "01ff0008"
             "00008000"
             "00000800"
             "00000000"
@@ -217,7 +217,7 @@ TEST_F(Inquiry, BlockLimitsOfLargeBlocks) {
   set_up(4096, 64);
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "01000001"
+            "01ff0001"
             "00001000"
             "00000100"
             "00000000"
@@ -233,7 +233,7 @@ TEST_F(Inquiry, BlockLimitsWithoutDiscard) {
   set_up(512, 1024, true, false);
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "01000008"
+            "01ff0008"
             "00008000"
             "00000800"
             "00000000"
