@@ -106,7 +106,6 @@ void InitiatorSessionImpl::terminate(ErrorCode why) {
 
 void InitiatorSessionImpl::connection_terminate_notify(ErrorCode why) {
   const Inside inside(*this);
-  in_turn_ = false;
   connection_gone_ = true;
   if (!logged_out_) lose(why ? why : make_error_code(errc::connection_closed));
   conclude_everything();

@@ -145,7 +145,6 @@ void TargetSessionImpl::terminate(ErrorCode why) {
 
 void TargetSessionImpl::connection_terminate_notify(ErrorCode why) {
   const Inside inside(*this);
-  in_turn_ = false;
   connection_gone_ = true;
   sender_.close();
   if (logout_answered_) {

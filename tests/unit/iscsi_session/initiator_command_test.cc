@@ -447,6 +447,15 @@ TEST_F(InitiatorAbort, RejectedAbortOfARejectedCommandEndsIt) {
   EXPECT_EQ(task.times_done, 1);
 }
 
+TEST_F(InitiatorAbort, RejectedCommandKeepsItsErrorWhenTheConnectionGoes) {
+  TestTask task;
+  session->submit(task);
+  reject(encode(take_command()), RejectReason::invalid_pdu_field);
+  datamover.drop();
+  EXPECT_EQ(task.error, errc::protocol_error);
+  EXPECT_EQ(task.times_done, 1);
+}
+
 TEST_F(InitiatorAbort, RejectedDataOutOnlyTells) {
   const auto out = random_bytes(16384);
   TestTask task;

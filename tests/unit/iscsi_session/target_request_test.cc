@@ -241,6 +241,17 @@ TEST_F(TargetRequest, PingsASilentInitiatorOnceAndTakesItsAnswer) {
   EXPECT_TRUE(datamover.sent.empty());
 }
 
+// RFC 7143 section 11.19.2; the monitor checks the number of the response.
+TEST_F(TargetRequest, PingDoesNotAdvanceStatSn) {
+  limits.nop_interval = std::chrono::seconds(10);
+  restart();
+  host.clock.advance(limits.nop_interval);
+  session->expired(host.clock.now());
+  const auto ping = datamover.take<NopIn>();
+  datamover.deliver(command(1));
+  EXPECT_EQ(datamover.take<ScsiResponse>().stat_sn, ping.stat_sn);
+}
+
 TEST_F(TargetRequest, SilenceAfterAPingEndsTheSession) {
   limits.nop_interval = std::chrono::seconds(10);
   limits.nop_timeout = std::chrono::seconds(5);

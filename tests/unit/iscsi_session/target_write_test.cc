@@ -397,5 +397,21 @@ TEST_F(TargetWrite, AbortedWriteDoesNotHoldUpTheQueueForMemory) {
   EXPECT_EQ(handler.data.count(2), 0u);
 }
 
+TEST_F(TargetWrite, AbortedWriteDoesNotLeaveItsPlaceInTheQueueToAnother) {
+  limits.buffer_bytes = std::size_t{1} << 20;
+  restart();
+  const auto out = random_bytes(1 << 20);
+  for (std::uint32_t i = 1; i <= 3; ++i) datamover.deliver(write_command(i, 1 << 20));
+  datamover.deliver(manage(TaskManagementFunction::abort_task, 50, 2));
+  datamover.deliver(write_command(4, 1 << 20));  // in the object of task 2
+  std::vector<std::uint32_t> order;
+  while (!datamover.gets.empty()) {
+    const std::uint32_t tag = datamover.gets.front().pdu.initiator_task_tag;
+    if (order.empty() || order.back() != tag) order.push_back(tag);
+    datamover.complete_get(out);
+  }
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{1, 3, 4}));
+}
+
 }  // namespace
 }  // namespace openiser::test
