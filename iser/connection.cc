@@ -147,7 +147,6 @@ void Connection::fail(ErrorCode error) {
   if (over()) return;
   ending_ = true;
   end_reason_ = error;
-  receives_.stop();
   transfer_.set_read_limit(0);
   queue_pair_->flush();
   queue_pair_->disconnect(error);
@@ -172,7 +171,6 @@ void Connection::disconnected(ErrorCode why) {
   ended_ = true;
   parked_.clear();
   held_.clear();
-  receives_.stop();
   if (full_) {
     full_->initiator_tasks.close_all();
     full_->target_tasks.close_all();

@@ -25,7 +25,6 @@ void Connection::completed(rdmap::Completion& completion) {
   // connection is disconnected()'s to say.
   if (completion.status && !over()) {
     ending_ = true;
-    receives_.stop();
     queue_pair_->disconnect(completion.status);
   }
   if (completion.kind == Kind::send) {

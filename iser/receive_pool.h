@@ -35,8 +35,6 @@ class ReceivePool {
   void set_size(std::size_t size) { size_ = size; }
   // Keeps at least this many posted; what is posted already counts, of whatever size.
   void provide(std::uint32_t count);
-  // No receive is posted any more.
-  void stop() { wanted_ = 0; }
 
   // A receive has completed.
   void taken() { --posted_; }

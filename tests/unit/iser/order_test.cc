@@ -40,16 +40,22 @@ class ManualQueuePair final : public rdmap::QueuePair {
 
   void establish() { client_->established({.capabilities = capabilities(), .private_data = {}}); }
   void receive(Bytes message) {
+    arrive(message);
+    client_->completions_ready();
+  }
+  // Comes in with what comes next.
+  void arrive(Bytes message) {
     Buffer buffer = std::move(receives.front());
     receives.pop_front();
     buffer.resize(message.size());
     std::copy(message.begin(), message.end(), buffer.data());
-    complete(Kind::receive, 0, std::move(buffer));
+    add(Kind::receive, 0, std::move(buffer));
   }
   void complete_read(std::size_t n = 0) {
     auto work = std::move(reads.at(n));
     reads.erase(reads.begin() + static_cast<std::ptrdiff_t>(n));
-    complete(Kind::read, work.id, std::move(work.sink));
+    add(Kind::read, work.id, std::move(work.sink));
+    client_->completions_ready();
   }
   Opcode sent(std::size_t n) const {
     Bhs bhs;
@@ -65,12 +71,11 @@ class ManualQueuePair final : public rdmap::QueuePair {
 
  private:
   void deregister(rdmap::Stag) override {}
-  void complete(Kind kind, rdmap::WorkId id, Buffer buffer) {
+  void add(Kind kind, rdmap::WorkId id, Buffer buffer) {
     auto& completion = completions_.emplace_back();
     completion.kind = kind;
     completion.id = id;
     completion.buffer = std::move(buffer);
-    client_->completions_ready();
   }
 
   rdmap::QueuePairClient* client_ = nullptr;
@@ -173,6 +178,57 @@ TEST_F(IserOrder, GracefulEndDoesNotWaitForReads) {
   send(iscsi::encode(iscsi::LogoutResponse{}));
   target->connection_terminate({});
   EXPECT_EQ(queue_pair->sends.size(), 2U);
+}
+
+class InitiatorOrder : public ::testing::Test {
+ protected:
+  void start(iser::Settings settings, iscsi::Parameters parameters) {
+    auto owned = std::make_unique<ManualQueuePair>();
+    queue_pair = owned.get();
+    initiator = IserConnection::create(std::move(owned), settings, pool, nullptr);
+    EXPECT_TRUE(initiator->allocate_connection_resources(parameters));
+    initiator->enable_datamover(client);
+    queue_pair->establish();
+  }
+  void command() {
+    initiator->send_control(control_pdu(iscsi::encode(iscsi::ScsiCommand{})), nullptr);
+  }
+
+  BufferPool pool;
+  DatamoverRecorder client;
+  ManualQueuePair* queue_pair = nullptr;
+  std::unique_ptr<IserConnection> initiator;
+};
+
+// What the session sends in answer to a PDU right behind the HelloReply comes after what it sent
+// before.
+TEST_F(InitiatorOrder, NothingGetsAheadOfWhatWaitedForTheHelloReply) {
+  iscsi::Parameters parameters;
+  parameters.iser_hello_required = iscsi::Parameters::HelloRequired::yes;
+  start({.role = Role::initiator}, parameters);
+  client.on_control = [&](ControlPdu&) { command(); };
+  initiator->send_control(control_pdu(iscsi::encode(iscsi::TextRequest{})), nullptr);
+  std::vector<std::byte> reply(28);
+  iser::encode(iser::HelloReply{false, 10, 10, 2}, Dialect::rfc7145, reply);
+  queue_pair->arrive(reply);
+  std::vector<std::byte> message(28);
+  iser::encode(iser::ControlHeader{}, Dialect::rfc7145, message);
+  const Bhs async = iscsi::encode(iscsi::AsyncMessage{});
+  message.insert(message.end(), async.raw.begin(), async.raw.end());
+  queue_pair->receive(message);
+  ASSERT_EQ(queue_pair->sends.size(), 3U);  // the Hello is the first
+  EXPECT_EQ(queue_pair->sent(1), Opcode::text_request);
+  EXPECT_EQ(queue_pair->sent(2), Opcode::scsi_command);
+}
+
+// RFC 7145 section 8.1.1.1.
+TEST_F(InitiatorOrder, NoRequestGoesWithoutAReceiveForItsAnswer) {
+  start({.role = Role::initiator, .command_window = 4}, {});
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    initiator->send_control(control_pdu(iscsi::encode(iscsi::ScsiCommand{.initiator_task_tag = i})),
+                            nullptr);
+    EXPECT_GT(queue_pair->receives.size(), i);
+  }
 }
 
 }  // namespace
