@@ -1,7 +1,5 @@
 #include "iser/header.h"
 
-#include <algorithm>
-
 #include "iscsi/errors.h"
 
 namespace openiser::iser {

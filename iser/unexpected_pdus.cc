@@ -1,7 +1,5 @@
 #include "iser/unexpected_pdus.h"
 
-#include <algorithm>
-
 #include "base/serial.h"
 #include "iser/message.h"
 
