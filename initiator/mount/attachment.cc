@@ -189,9 +189,8 @@ void stop_serving(const Attachment& a) {
   clean_up(a.name);
 }
 
-bool alive(pid_t pid) {
-  return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
-}
+// A process that nobody has waited for yet counts as dead.
+bool alive(pid_t pid) { return pid > 0 && !wait_for_end(pid, 0); }
 
 // A record whose process has died (killed, or the machine's restart) leaves a mount point and a
 // loop device behind.

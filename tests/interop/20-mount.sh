@@ -7,7 +7,7 @@ config_with_luns "lun: 0, file: $work/disk.img, size: 512MiB"
 start_target
 mnt=$work/mnt
 mkdir "$mnt"
-cleanup_fn "mountpoint -q $mnt && iser umount $mnt"
+
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 
 for scheme in iser iscsi; do

@@ -8,7 +8,7 @@ config_with_luns "lun: 0, file: $work/disk.img, size: 1GiB"
 start_target
 mnt=$work/mnt
 mkdir "$mnt"
-cleanup_fn "mountpoint -q $mnt && iser umount $mnt"
+
 iser mount "$url/0" "$mnt" --mkfs ext4
 
 # Writes files, fsyncs each, and only then notes its checksum outside.

@@ -49,7 +49,7 @@ judge() {
     done
 }
 
-declare -A markers_size=([no]=3145728 [yes]=61440)
+declare -A markers_size=([no]=3145728 [yes]=131072)
 for markers in no yes; do
     config_with_luns "lun: 0, memory: 16MiB"
     # For markers in both directions each side has to ask.

@@ -15,6 +15,7 @@ cleanup_fn() { cleanups+=("$*"); }
 finish() {
     local status=$? i
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do eval "${cleanups[i]}" || true; done
+    drop_attachments
     if [[ -n $target_pid ]] && kill -TERM "$target_pid" 2>/dev/null; then wait "$target_pid" || true; fi
     if [[ $status -ne 0 && $status -ne 77 && -s $work/target.log ]]; then
         echo "--- the target's log ends:"
@@ -23,6 +24,20 @@ finish() {
     [[ -n ${KEEP_WORK:-} ]] || rm -rf "$work"
 }
 trap finish EXIT
+
+# What a failed script left attached. The serving processes are ended first: nothing waits for a target any more then.
+drop_attachments() {
+    local record pid device
+    for record in "$OPENISER_RUN_DIR"/*.json; do
+        [[ -f $record ]] || continue
+        pid=$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$record")
+        device=$(sed -n 's/.*"device": "\(.*\)",*/\1/p' "$record")
+        kill -KILL "$pid" 2>/dev/null || true
+        umount -l "$work/mnt" 2>/dev/null || true
+        [[ -z $device ]] || losetup -d "$device" 2>/dev/null || true
+        umount -l "${record%.json}" 2>/dev/null || true
+    done
+}
 
 fail() {
     echo "FAILED: $*"
@@ -77,6 +92,8 @@ start_target() {
     target_pid=$!
     wait_for 20 target_says_address || fail "the target does not listen"
     target_port=${portal##*:}
+    # The next start takes the same port, so that initiators find it again.
+    sed -i "s/127\.0\.0\.1:0/127.0.0.1:$target_port/" "$work/target.yaml"
     url=iser://$portal/$iqn
 }
 stop_target() {
