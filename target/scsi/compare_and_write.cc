@@ -56,12 +56,12 @@ void compare_and_write(Command& command) {
     return;
   }
   Work& work = command.work();
-  if (work.length == 0) return command.good();
   work.force_unit_access = command.cdb().bit(1, 3);
   work.transfer_length = 2 * work.length;
   if (command.data_out_size() != work.transfer_length) {
     return command.fail({.condition = Condition::invalid_field_in_cdb});
   }
+  if (work.length == 0) return command.good();
   command.receive(static_cast<std::uint32_t>(work.transfer_length), compare_and_write_received);
 }
 

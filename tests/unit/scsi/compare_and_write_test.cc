@@ -91,6 +91,7 @@ TEST_F(CompareAndWrite, LargestAndLongerThanThat) {
 TEST_F(CompareAndWrite, NoBlocks) {
   set_up();
   EXPECT_GOOD(none(cdb(5, 0)));
+  EXPECT_SENSE(out(cdb(5, 0), data(512 * 512)), "5/24/00");
   EXPECT_TRUE(desk->seen.empty());
 }
 
