@@ -38,6 +38,19 @@ void InitiatorSessionImpl::send_immediate(Request request, Buffer data) {
   datamover_.send_control({encode(request), {}, std::move(data)}, nullptr);
 }
 
+// Numbered while the window is open. Under iSER an immediate PDU counts as outstanding until a
+// numbered one has followed it and been acknowledged (RFC 7145 section 8.1.1.3): a session that
+// only ever pinged would run out of what the target allows.
+template <class Request>
+void InitiatorSessionImpl::send_numbered(Request request, Buffer data) {
+  if (!credit_.is_open()) return send_immediate(request, std::move(data));
+  request.immediate = false;
+  request.cmd_sn = credit_.take();
+  request.exp_stat_sn = exp_stat_sn_;
+  urgent_ = true;
+  datamover_.send_control({encode(request), {}, std::move(data)}, nullptr);
+}
+
 void InitiatorSessionImpl::manage(TaskManagementFunction function, const Lun& lun, Answer answer) {
   const Inside inside(*this);
   TaskManagementRequest request;
@@ -82,7 +95,7 @@ void InitiatorSessionImpl::send_ping(Bytes data,
   NopOut request;
   request.initiator_task_tag = fresh_tag();
   pings_.push_back({request.initiator_task_tag, std::move(done)});
-  send_immediate(request, data.empty() ? Buffer() : Buffer::copy_of(data));
+  send_numbered(request, data.empty() ? Buffer() : Buffer::copy_of(data));
 }
 
 void InitiatorSessionImpl::ping_ended(const PingRequest& ping, ErrorCode error, Buffer echo) {
@@ -114,7 +127,7 @@ void InitiatorSessionImpl::start_text() {
   if (job.text.size() > datamover_.max_send_data_segment()) return finish_text(errc::text_too_long);
   TextRequest request;
   request.initiator_task_tag = job.tag = fresh_tag();
-  send_immediate(request, job.text.empty() ? Buffer() : Buffer::copy_of(as_bytes(job.text)));
+  send_numbered(request, job.text.empty() ? Buffer() : Buffer::copy_of(as_bytes(job.text)));
 }
 
 void InitiatorSessionImpl::finish_text(ErrorCode error, std::vector<TargetRecord> records) {
@@ -261,7 +274,7 @@ void InitiatorSessionImpl::text_response(const ControlPdu& pdu) {
   more.initiator_task_tag = job.tag;
   more.target_transfer_tag = response->target_transfer_tag;
   more.lun = response->lun;
-  send_immediate(more);
+  send_numbered(more);
 }
 
 // RFC 7143 section 11.15

@@ -105,6 +105,8 @@ class InitiatorSessionImpl final : public InitiatorSession {
   std::uint32_t fresh_tag();
   template <class Request>
   void send_immediate(Request request, Buffer data = {});
+  template <class Request>
+  void send_numbered(Request request, Buffer data = {});
   void send_management(TaskManagementRequest request, Answer answer);
   void send_abort(const Command& command, Answer answer);
   void send_ping(Bytes data, std::function<void(ErrorCode error, Bytes echo)> done);

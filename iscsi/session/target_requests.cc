@@ -34,7 +34,7 @@ void TargetSessionImpl::control_notify(ControlPdu pdu) {
   }
 }
 
-// RFC 7143 section 4.2.2.1
+// RFC 7143 section 4.2.2.1. What waited for it goes on in settle().
 void TargetSessionImpl::numbered(ControlPdu pdu) {
   const std::uint32_t cmd_sn = pdu.bhs.cmd_sn();
   switch (window_.judge(cmd_sn)) {
@@ -43,7 +43,7 @@ void TargetSessionImpl::numbered(ControlPdu pdu) {
     case CommandWindow::Verdict::hold:
       return window_.hold(cmd_sn, std::move(pdu));
     case CommandWindow::Verdict::deliver:
-      if (accept(pdu)) deliver_held();
+      accept(pdu);
   }
 }
 

@@ -46,7 +46,8 @@ class TargetTask {
   // cut off. In any number of pieces, ascending offsets.
   virtual void send_data(Buffer data, std::uint32_t offset) = 0;
   // Data-Out: fetch the first min(length, EDTL) bytes of write data; TaskHandler::data_received()
-  // follows, once. At most one call a task.
+  // follows, once: never from inside execute(), but before this returns if the data is there and
+  // the call comes from outside of the session's own. At most one call a task.
   virtual void receive_data(std::uint32_t length) = 0;
   // Ends the task: SAM status, sense data (up to 252 bytes, empty for GOOD), and how many bytes the
   // command was to transfer by its CDB (for residuals): of the read data, or of the write data

@@ -87,10 +87,22 @@ TEST_F(TargetEnd, ReleaseWithoutAbortEndsSilently) {
   EXPECT_EQ(session->counters().tasks, 0u);
 }
 
-TEST_F(TargetEnd, TasksHeldBackByAGapAreForgotten) {
+class CountingOwner final : public BufferOwner {
+ public:
+  int released = 0;
+  void release(std::byte*, std::size_t) noexcept override { ++released; }
+};
+
+TEST_F(TargetEnd, CommandsHeldBackByAGapGiveTheirBuffersBack) {
+  CountingOwner owner;
+  std::array<std::byte, 16> block{};
   command(1);
-  datamover.deliver(read_command(2, 512), random_bytes(0));
+  session->control_notify(
+      {encode(write_command(2, 16)), {}, Buffer(block.data(), block.size(), &owner)});
+  session->turn_ended();
+  EXPECT_EQ(owner.released, 0);
   session->end(errc::reinstated);
+  EXPECT_EQ(owner.released, 1);
   datamover.drop();
   EXPECT_EQ(host.ended.size(), 1u);
   EXPECT_TRUE(handler.executed.empty());

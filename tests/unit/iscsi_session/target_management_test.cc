@@ -95,6 +95,19 @@ TEST_F(TargetManagement, LateDataOutsOfAnAbortedTaskAreDropped) {
   EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::invalid_pdu_field);
 }
 
+TEST_F(TargetManagement, DataOutsOfATaskThatIsBeingAbortedAreDropped) {
+  datamover.deliver(write_command(1, 16384, false), random_bytes(4096));
+  datamover.deliver(manage(Function::abort_task, 100, 1));
+  DataOut solicited = data_out(1, 0, 4096, false);
+  solicited.target_transfer_tag = 4;
+  datamover.deliver(solicited, random_bytes(4096));
+  datamover.deliver(data_out(1, 0, 4096, false), random_bytes(4096));
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_EQ(handler.aborted.size(), 1u);
+  handler.aborted[0]->release();
+  expect_answer(Answer::complete);
+}
+
 TEST_F(TargetManagement, AbortOfATaskThatIsOver) {
   open(1).finish(0, {}, 512);
   datamover.take<ScsiResponse>();
@@ -356,6 +369,19 @@ TEST_F(TargetManagement, ColdResetAnswersThenDropsTheConnection) {
   EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{ErrorCode()});
   datamover.drop({});
   EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::terminated});
+}
+
+TEST_F(TargetManagement, ColdResetForgetsTheFunctionsBehindIt) {
+  std::vector<std::function<void(Answer)>> done;
+  handler.on_manage = [&](Function, auto d) { done.push_back(std::move(d)); };
+  datamover.deliver(manage(Function::target_cold_reset, 100));
+  datamover.deliver(manage(Function::logical_unit_reset, 101));
+  ASSERT_EQ(done.size(), 2u);
+  done[0](Answer::complete);
+  expect_answer(Answer::complete, 100);
+  done[1](Answer::complete);
+  EXPECT_EQ(datamover.take<AsyncMessage>().event, 2);
+  EXPECT_TRUE(datamover.sent.empty());
 }
 
 TEST_F(TargetManagement, FailedColdResetEndsNothing) {

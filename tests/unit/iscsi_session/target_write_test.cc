@@ -341,6 +341,16 @@ TEST_F(TargetWrite, HandlerThatReleasesLateDelaysTheCheckCondition) {
   expect_check_condition(kCrcError);
 }
 
+TEST_F(TargetWrite, SecondFaultChangesNothing) {
+  handler.on_abort = nullptr;
+  datamover.deliver(write_command(1, 8192, false), random_bytes(4096));
+  datamover.deliver(data_out(1, 7, 4096, true), random_bytes(4096));
+  datamover.deliver(data_out(1, 8, 4096, true), random_bytes(4096));
+  EXPECT_EQ(handler.aborted.size(), 1u);
+  handler.executed[0]->release();
+  expect_check_condition(kCrcError);
+}
+
 TEST_F(TargetWrite, DataOutForAnUnknownTaskIsRejected) {
   const DataOut pdu = data_out(99, 0, 0, true);
   datamover.deliver(pdu, random_bytes(10));
@@ -401,16 +411,17 @@ TEST_F(TargetWrite, AbortedWriteDoesNotLeaveItsPlaceInTheQueueToAnother) {
   limits.buffer_bytes = std::size_t{1} << 20;
   restart();
   const auto out = random_bytes(1 << 20);
-  for (std::uint32_t i = 1; i <= 3; ++i) datamover.deliver(write_command(i, 1 << 20));
-  datamover.deliver(manage(TaskManagementFunction::abort_task, 50, 2));
-  datamover.deliver(write_command(4, 1 << 20));  // in the object of task 2
+  for (std::uint32_t i = 1; i <= 4; ++i) datamover.deliver(write_command(i, 1 << 20));
+  datamover.deliver(manage(TaskManagementFunction::abort_task, 50, 3));
+  datamover.deliver(write_command(5, 1 << 20));
+  EXPECT_EQ(handler.executed[4], handler.executed[2]) << "in the object of task 3";
   std::vector<std::uint32_t> order;
   while (!datamover.gets.empty()) {
     const std::uint32_t tag = datamover.gets.front().pdu.initiator_task_tag;
     if (order.empty() || order.back() != tag) order.push_back(tag);
     datamover.complete_get(out);
   }
-  EXPECT_EQ(order, (std::vector<std::uint32_t>{1, 3, 4}));
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{1, 2, 4, 5}));
 }
 
 }  // namespace
