@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "iscsi/login/stream_login_channel.h"
 #include "iscsi/tcp_datamover/tcp_datamover.h"
+#include "iser/iser_endpoint.h"
 #include "rdmap/iwarp.h"
 
 namespace openiser::initiator {
@@ -87,11 +88,15 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
     mpa.private_data = iser::encode(
         iser::CmHeader{.zero_based_not_supported = true, .send_invalidate_not_supported = false});
     auto queue_pair = rdmap::make_iwarp_queue_pair(rdmap::MpaRole::initiator, mpa, loop_.now());
-    StreamEndpoint& endpoint = *queue_pair;
+    make_iser(std::move(queue_pair), this);
+    driver_->drive(*iser_endpoint_);
+  }
+
+  void make_iser(std::unique_ptr<rdmap::IwarpQueuePair> queue_pair, LoginClient* login) {
+    StreamEndpoint& stream = *queue_pair;
     iser_ = iser::IserConnection::create(std::move(queue_pair), iser_settings_of(settings_), pool_,
-                                         this);
-    driver_->drive(endpoint);
-    arm_iser();
+                                         login);
+    iser_endpoint_.emplace(stream, *iser_);
   }
 
   void start_login(iscsi::LoginChannel& channel, bool rdma_connection) {
@@ -112,6 +117,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
         return;
       case iscsi::LoginStep::Outcome::succeeded:
         login_timer_.set({});
+        if (iser_) return log_in_done();
         // The change of mode replaces the endpoint whose call this may be.
         loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
           if (!alive.expired() && !ended_) log_in_done();
@@ -129,7 +135,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void log_in_done() {
     info_.parameters = login_->parameters();
     if (iser_) {
-      enable_rdma_first();
+      enable_iser();
     } else if (info_.parameters.rdma_extensions) {
       switch_to_rdma();
     } else {
@@ -154,14 +160,9 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
     auto queue_pair =
         rdmap::make_iwarp_queue_pair(rdmap::MpaRole::initiator, mpa_settings_of(settings_, emss_),
                                      loop_.now(), std::move(upgrade));
-    StreamEndpoint& endpoint = *queue_pair;
-    iser_ = iser::IserConnection::create(std::move(queue_pair), iser_settings_of(settings_), pool_,
-                                         nullptr);
-    if (!enable_iser()) return;
-    driver_->drive(endpoint);
+    make_iser(std::move(queue_pair), nullptr);
+    if (enable_iser()) driver_->drive(*iser_endpoint_);
   }
-
-  void enable_rdma_first() { enable_iser(); }
 
   bool enable_iser() {
     if (const Status got = iser_->allocate_connection_resources(info_.parameters); !got) {
@@ -170,7 +171,6 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
     }
     session_ = iscsi::InitiatorSession::create(info_.parameters, *iser_, *this, settings_.limits);
     iser_->enable_datamover(*session_);
-    arm_iser();
     arm_session();
     return true;
   }
@@ -213,9 +213,6 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void arm_session() {
     if (session_) session_timer_.set(session_->deadline());
   }
-  void arm_iser() {
-    if (iser_) iser_timer_.set(iser_->deadline());
-  }
 
   rdmap::EventLoop& loop_;
   BufferPool& pool_;
@@ -232,6 +229,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   std::unique_ptr<iscsi::StreamLoginChannel> stream_;
   std::unique_ptr<iscsi::TcpDatamover> tcp_;
   std::unique_ptr<iser::IserConnection> iser_;
+  std::optional<iser::IserEndpoint> iser_endpoint_;
   std::unique_ptr<iscsi::InitiatorSession> session_;
   // The driver goes first: it may hold pieces of what the endpoints are sending.
   std::optional<rdmap::TcpDriver> driver_;
@@ -242,10 +240,6 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
                                 session_->expired(loop_.now());
                                 arm_session();
                               }};
-  rdmap::Timer iser_timer_{loop_, [this] {
-                             iser_->expired(loop_.now());
-                             arm_iser();
-                           }};
 };
 
 ClientConnection::ClientConnection(rdmap::EventLoop& loop, BufferPool& pool,

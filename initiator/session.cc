@@ -312,7 +312,9 @@ void Session::submit(Command& command) {
   state_->submit(command);
 }
 
-void Session::post(std::function<void()> call) { state_->post(std::move(call)); }
+void Session::post(std::function<void()> call) {
+  state_->post(std::move(call));
+}
 
 void Session::execute(Command& command) {
   ISER_ASSERT(!state_->loop().on_this_thread());

@@ -190,10 +190,13 @@ void ServerConnection::end(ErrorCode why) {
     case Phase::waiting:
       return apply(login_->refuse(iscsi::errc::login_service_unavailable));
     case Phase::full_feature:
-      return session_->end(why);
+      session_->end(why);
+      break;
     case Phase::closing:
-      return;
+      break;
   }
+  // Whoever logs in anew has left this connection, and waits for its end.
+  if (why == iscsi::errc::reinstated) driver_.drop();
 }
 
 void ServerConnection::transport_closed(ErrorCode) {

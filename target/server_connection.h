@@ -23,7 +23,7 @@
 #include "rdmap/iwarp.h"
 #include "rdmap/tcp/tcp.h"
 #include "target/catalogue.h"
-#include "target/iser_endpoint.h"
+#include "iser/iser_endpoint.h"
 #include "target/session_manager.h"
 #include "target/store/store.h"
 #include "target/wire_detector.h"
@@ -137,7 +137,7 @@ class ServerConnection final : WireDetector::Client,
   std::unique_ptr<iscsi::TaskHandler> nexus_;
   std::unique_ptr<iscsi::TcpDatamover> plain_;
   std::unique_ptr<iser::IserConnection> iser_;
-  std::optional<IserEndpoint> iser_endpoint_;
+  std::optional<iser::IserEndpoint> iser_endpoint_;
   std::unique_ptr<iscsi::TargetSession> session_;
   bool session_over_ = false;
   rdmap::TcpDriver driver_;

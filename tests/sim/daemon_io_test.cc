@@ -61,6 +61,14 @@ class DaemonIoTest : public ::testing::TestWithParam<WireCase> {
   const test::QuietLog quiet;
 };
 
+// More than the target allows to be outstanding unanswered (RFC 7145 section 6.7), with nothing
+// else going on.
+TEST_P(DaemonIoTest, AnIdleSessionMayPingForEver) {
+  RunningDaemon daemon(daemon_config(kSize));
+  const auto session = open(daemon);
+  for (int i = 0; i < 300; ++i) ASSERT_NO_THROW(session->ping(as_bytes("are you there"))) << i;
+}
+
 TEST_P(DaemonIoTest, WhatIsWrittenIsRead) {
   RunningDaemon daemon(daemon_config(kSize));
   const auto session = open(daemon);

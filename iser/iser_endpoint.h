@@ -8,11 +8,11 @@
 #include "base/stream_endpoint.h"
 #include "iser/iser_datamover.h"
 
-namespace openiser::target {
+namespace openiser::iser {
 
 class IserEndpoint final : public StreamEndpoint {
  public:
-  IserEndpoint(StreamEndpoint& stream, iser::IserConnection& connection)
+  IserEndpoint(StreamEndpoint& stream, IserConnection& connection)
       : stream_(stream), connection_(connection) {}
 
   void attach(StreamHost* host) override { stream_.attach(host); }
@@ -42,7 +42,7 @@ class IserEndpoint final : public StreamEndpoint {
   }
 
   StreamEndpoint& stream_;
-  iser::IserConnection& connection_;
+  IserConnection& connection_;
 };
 
-}  // namespace openiser::target
+}  // namespace openiser::iser
