@@ -61,7 +61,11 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
                      [this](Result<rdmap::Socket> socket) { connected(std::move(socket)); });
   }
 
-  const ConnectionInfo& info() const { return info_; }
+  ConnectionInfo info() const {
+    ConnectionInfo now = info_;
+    if (iser_) now.rdma = iser_->negotiated();
+    return now;
+  }
 
   void cancel() {
     connect_.reset();
@@ -182,13 +186,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   }
   void login_stream_failed(ErrorCode why) override { fail(why, "during login"); }
   void login_connection_failed(ErrorCode why) override { fail(why, "while setting up RDMA"); }
-  void queue_pair_established(const rdmap::Established& how) override {
-    info_.rdma = how.capabilities;
-    info_.crc = how.crc;
-    info_.markers_sent = how.markers_sent;
-    info_.markers_received = how.markers_received;
-    start_login(*iser_, true);
-  }
+  void queue_pair_established(const rdmap::Established&) override { start_login(*iser_, true); }
 
   void session_ended(ErrorCode why) override { report(why, ""); }
   Time now() const override { return loop_.now(); }
@@ -246,7 +244,7 @@ ClientConnection::ClientConnection(rdmap::EventLoop& loop, BufferPool& pool,
                                    ConnectSettings settings, Events& events)
     : state_(std::make_unique<State>(loop, pool, std::move(settings), events)) {}
 ClientConnection::~ClientConnection() = default;
-const ConnectionInfo& ClientConnection::info() const {
+ConnectionInfo ClientConnection::info() const {
   return state_->info();
 }
 void ClientConnection::cancel() {

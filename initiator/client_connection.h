@@ -33,11 +33,8 @@ struct ConnectionInfo {
   Wire wire = Wire::plain;
   iscsi::Parameters parameters;
   std::string local_address, peer_address;
-  // With iSER, once the queue pair is up.
-  std::optional<rdmap::Capabilities> rdma;
-  bool crc = false;
-  bool markers_sent = false;
-  bool markers_received = false;
+  // With iSER, once the queue pair is up: for stream-first soon after the login.
+  std::optional<rdmap::Established> rdma;
 };
 
 class ClientConnection {
@@ -59,7 +56,7 @@ class ClientConnection {
                    Events& events);
   ~ClientConnection();
 
-  const ConnectionInfo& info() const;
+  ConnectionInfo info() const;
   // Before a session exists: give up. Later the session's own end() and logout() do.
   void cancel();
 

@@ -7,7 +7,6 @@
 #include <deque>
 #include <fstream>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "base/assert.h"
@@ -98,10 +97,14 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     });
   }
 
-  // Any thread.
-  ConnectionInfo info() const {
-    const std::lock_guard lock(mutex_);
-    return info_;
+  // Any thread but the loop's.
+  ConnectionInfo info() {
+    std::promise<ConnectionInfo> answer;
+    loop_.post([&] {
+      if (connection_) info_ = connection_->info();
+      answer.set_value(info_);
+    });
+    return answer.get_future().get();
   }
   const Url& url() const { return url_; }
   const rdmap::EventLoop& loop() const { return loop_; }
@@ -138,10 +141,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
 
   void logged_in(iscsi::InitiatorSession& session) override {
     session_ = &session;
-    {
-      const std::lock_guard lock(mutex_);
-      info_ = connection_->info();
-    }
+    info_ = connection_->info();
     wires_ = {wires_[wire_]};  // what worked once is what recovery uses
     wire_ = 0;
     if (std::exchange(was_up_, true)) event("the connection is back");
@@ -266,7 +266,6 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   ErrorCode given_up_;
   std::deque<Command*> waiting_;
 
-  mutable std::mutex mutex_;
   ConnectionInfo info_;
 };
 

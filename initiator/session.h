@@ -57,7 +57,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // As of the last login.
+  // Not on the session's thread. Of the connection that is there now, or was there last.
   ConnectionInfo info() const;
   const Url& url() const;
 

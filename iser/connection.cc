@@ -91,7 +91,8 @@ void Connection::enable_datamover(iscsi::DatamoverClient& client,
 }
 
 void Connection::established(const rdmap::Established& how) {
-  negotiated_ = how.capabilities;
+  negotiated_ = how;
+  negotiated_->private_data = {};
   if (!how.capabilities.remote_invalidate) invalidate_remotely_ = false;
   if (login_) {
     // Linux and its kin say in the private data whether they can take it.
@@ -105,11 +106,11 @@ void Connection::established(const rdmap::Established& how) {
 
 // Full feature phase starts: the Hello exchange, if there is one.
 void Connection::begin() {
-  const std::uint32_t reads =
-      is_target() ? negotiated_->outbound_reads : negotiated_->inbound_reads;
+  const std::uint32_t reads = is_target() ? negotiated_->capabilities.outbound_reads
+                                          : negotiated_->capabilities.inbound_reads;
   full_->hello.emplace(settings_.role, settings_.dialect,
                        hello_rule(settings_.dialect, full_->parameters.iser_hello_required), reads);
-  transfer_.set_read_limit(negotiated_->outbound_reads);
+  transfer_.set_read_limit(negotiated_->capabilities.outbound_reads);
   if (const auto hello = full_->hello->to_send()) post_announcement(*hello);
   release_held();
 }

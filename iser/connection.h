@@ -32,7 +32,7 @@ class Connection final : public IserConnection {
   void enable_datamover(iscsi::DatamoverClient& client,
                         std::optional<iscsi::ControlPdu> final_login_response) override;
   rdmap::QueuePair& queue_pair() override { return *queue_pair_; }
-  const std::optional<rdmap::Capabilities>& negotiated() const override { return negotiated_; }
+  const std::optional<rdmap::Established>& negotiated() const override { return negotiated_; }
   std::optional<Time> deadline() const override;
   void expired(Time now) override;
 
@@ -128,7 +128,7 @@ class Connection final : public IserConnection {
   BufferPool& pool_;
   LoginClient* login_;
   iscsi::DatamoverClient* client_ = nullptr;
-  std::optional<rdmap::Capabilities> negotiated_;
+  std::optional<rdmap::Established> negotiated_;
   ReceivePool receives_;
   Transfer transfer_;
   std::optional<FullFeature> full_;

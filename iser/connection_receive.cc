@@ -98,9 +98,10 @@ bool Connection::pass_hello(Bytes message) {
 }
 
 void Connection::note_reads() {
-  std::uint32_t& reads = is_target() ? negotiated_->outbound_reads : negotiated_->inbound_reads;
+  std::uint32_t& reads = is_target() ? negotiated_->capabilities.outbound_reads
+                                     : negotiated_->capabilities.inbound_reads;
   reads = full_->hello->reads();
-  transfer_.set_read_limit(negotiated_->outbound_reads);
+  transfer_.set_read_limit(negotiated_->capabilities.outbound_reads);
 }
 
 template <class Announcement>

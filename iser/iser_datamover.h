@@ -81,7 +81,9 @@ class IserConnection : public iscsi::Datamover,
   virtual void enable_datamover(iscsi::DatamoverClient& client,
                                 std::optional<iscsi::ControlPdu> final_login_response = {}) = 0;
   virtual rdmap::QueuePair& queue_pair() = 0;
-  virtual const std::optional<rdmap::Capabilities>& negotiated() const = 0;
+  // What the queue pair's set-up and the Hello exchange settled; nothing before the queue pair is
+  // up. The private data is not kept.
+  virtual const std::optional<rdmap::Established>& negotiated() const = 0;
 
   virtual std::optional<Time> deadline() const = 0;
   virtual void expired(Time now) = 0;

@@ -77,14 +77,14 @@ Json connection(const Session& session) {
            {"tsih", info.parameters.tsih}};
   if (info.parameters.rdma_extensions) {
     out["rfc"] = session.url().rfc5046 ? 5046 : 7145;
-    out["crc"] = info.crc;
-    out["markers_sent"] = info.markers_sent;
-    out["markers_received"] = info.markers_received;
   }
   if (info.rdma) {
-    out["outbound_reads"] = info.rdma->outbound_reads;
-    out["inbound_reads"] = info.rdma->inbound_reads;
-    out["remote_invalidate"] = info.rdma->remote_invalidate;
+    out["crc"] = info.rdma->crc;
+    out["markers_sent"] = info.rdma->markers_sent;
+    out["markers_received"] = info.rdma->markers_received;
+    out["outbound_reads"] = info.rdma->capabilities.outbound_reads;
+    out["inbound_reads"] = info.rdma->capabilities.inbound_reads;
+    out["remote_invalidate"] = info.rdma->capabilities.remote_invalidate;
   }
   out["keys"] = negotiated(info);
   return out;
@@ -176,6 +176,7 @@ int list(const Common& common, const std::string& text) {
 int info(const Common& common, const std::string& text) {
   const Url url = parse_url(text);
   const auto session = Session::open(url, common.session);
+  session->ping({});  // stream-first: RDMA is set up when this has come back
   Json out{{"url", url.text()}, {"connection", connection(*session)}};
   if (url.lun) out["lun"] = description(describe_lun(*session, *url.lun));
   if (common.json) {
@@ -206,10 +207,12 @@ int scsi(const Common& common, const ScsiArguments& arguments) {
   std::copy(cdb.begin(), cdb.end(), command.cdb.begin());
   command.data_in = in;
   command.data_out = as_bytes(out);
-  // A new session's first command meets a unit attention; that is ours, not the answer to what was asked.
+  // A new session's first command meets a unit attention; that is ours, not the answer to what was
+  // asked.
   do {
     session->execute(command);
-  } while (!command.error && has_sense_key(scsi_error(command.status, command.sense), kUnitAttention));
+  } while (!command.error &&
+           has_sense_key(scsi_error(command.status, command.sense), kUnitAttention));
   if (command.error) throw SessionError("the command was not answered: " + command.error.message());
   const std::int64_t missing = command.residual < 0 ? -command.residual : 0;
   in.resize(in.size() - std::min<std::size_t>(in.size(), static_cast<std::size_t>(missing)));

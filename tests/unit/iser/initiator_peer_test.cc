@@ -153,7 +153,7 @@ TEST(InitiatorSends, HelloFirstAndNothingElseBeforeTheReply) {
   peer.announce(HelloReply{false, 10, 10, 3});
   ASSERT_EQ(peer.messages().size(), 2U);
   EXPECT_TRUE(peer.header(1).read);
-  EXPECT_EQ(peer.end->negotiated()->inbound_reads, 3U);
+  EXPECT_EQ(peer.end->negotiated()->capabilities.inbound_reads, 3U);
   EXPECT_FALSE(peer.client.end);
 }
 

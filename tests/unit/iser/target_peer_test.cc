@@ -289,7 +289,7 @@ TEST(TargetGets, WithoutInboundReadsInTheHelloEndTheConnection) {
 TEST(TargetGets, NoMoreAtOnceThanTheHelloSettled) {
   InitiatorByHand peer;
   peer.announce(Hello{10, 10, 2});
-  EXPECT_EQ(peer.end->negotiated()->outbound_reads, 2U);
+  EXPECT_EQ(peer.end->negotiated()->capabilities.outbound_reads, 2U);
   auto memory = noise(1000);
   peer.command(true, memory, {.write = peer.open(memory)});
   for (std::uint32_t i = 0; i < 10; ++i) peer.get(i * 100, 100, kTag, i);
