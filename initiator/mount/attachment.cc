@@ -190,7 +190,9 @@ void stop_serving(const Attachment& a) {
 }
 
 // A process that nobody has waited for yet counts as dead.
-bool alive(pid_t pid) { return pid > 0 && !wait_for_end(pid, 0); }
+bool alive(pid_t pid) {
+  return pid > 0 && !wait_for_end(pid, 0);
+}
 
 // A record whose process has died (killed, or the machine's restart) leaves a mount point and a
 // loop device behind.
