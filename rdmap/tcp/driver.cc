@@ -83,6 +83,11 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
     post_turn();
   }
 
+  void drop() {
+    end({});
+    post_turn();
+  }
+
   void destroy() {
     if (endpoint) std::exchange(endpoint, nullptr)->attach(nullptr);
     destroyed = true;
@@ -353,6 +358,10 @@ TcpDriver::~TcpDriver() {
 
 void TcpDriver::drive(StreamEndpoint& endpoint) {
   state_->drive(endpoint);
+}
+
+void TcpDriver::drop() {
+  state_->drop();
 }
 
 const Socket& TcpDriver::socket() const {

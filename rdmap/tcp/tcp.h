@@ -80,6 +80,8 @@ class TcpDriver {
   // another is the change of mode: no byte is lost, since the endpoints hand over what was read and
   // not sent among themselves. Not from inside the endpoint's calls; EventLoop::defer() does.
   void drive(StreamEndpoint& endpoint);
+  // Closes the socket at once, whatever is still to be sent; the endpoint is told soon.
+  void drop();
   const Socket& socket() const;
 
  private:

@@ -80,6 +80,32 @@ TEST_F(TcpDriverTest, AttachesBeforeAnythingElse) {
   EXPECT_EQ(first->endpoint.attached, 1);
 }
 
+TEST_F(TcpDriverTest, DropsWithoutWaitingForThePeer) {
+  start_raw(4096);
+  first->endpoint.send(pattern(1 << 20));
+  settle();
+  first->endpoint.close(CloseWish::after_sending);
+  settle();
+  EXPECT_EQ(first->closed, 0) << "the peer reads nothing";
+  first->driver->drop();
+  EXPECT_EQ(first->closed, 0) << "not from inside the call";
+  first->driver->drop();
+  EXPECT_TRUE(until([&] { return first->closed > 0; }));
+  settle();
+  EXPECT_EQ(first->closed, 1);
+  EXPECT_EQ(first->endpoint.closed, 1);
+}
+
+TEST_F(TcpDriverTest, DropsFromInsideATurn) {
+  start_raw();
+  first->endpoint.on_received = [&] { first->driver->drop(); };
+  peer_writes("x");
+  EXPECT_TRUE(until([&] { return first->closed > 0; }));
+  settle();
+  EXPECT_EQ(first->closed, 1);
+  EXPECT_EQ(first->endpoint.closed, 1);
+}
+
 TEST_F(TcpDriverTest, CarriesBytesAndTheirEcho) {
   start();
   second->endpoint.echo = true;
