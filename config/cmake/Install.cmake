@@ -8,8 +8,14 @@ foreach(program iser-targetd iser-cli)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
+install(FILES initiator/man/iser.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES target/man/iser-targetd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
+# Where systemd looks, whatever the library folder of the architecture is called.
+install(FILES target/systemd/iser-targetd.service DESTINATION lib/systemd/system)
 foreach(dir base rdmap iscsi iser config target initiator)
-  install(DIRECTORY ${dir} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/open-iser FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${dir} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/open-iser FILES_MATCHING PATTERN "*.h"
+    # Folders without headers.
+    PATTERN man EXCLUDE PATTERN systemd EXCLUDE PATTERN examples EXCLUDE PATTERN samples EXCLUDE PATTERN cmake EXCLUDE)
 endforeach()
 install(EXPORT open-iser-targets NAMESPACE openiser:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/open-iser)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/open-iser-config.cmake.in
