@@ -1,5 +1,6 @@
 #include "config/yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include "config/keys.h"
@@ -181,19 +183,60 @@ Parsed Loader::parse(const std::string& text, const Key& key) const {
   }
 }
 
+// Where the first node of a document is.
+class FirstNode final : public YAML::EventHandler {
+ public:
+  std::optional<YAML::Mark> mark;
+
+  void OnNull(const YAML::Mark& at, YAML::anchor_t) override { see(at); }
+  void OnAlias(const YAML::Mark& at, YAML::anchor_t) override { see(at); }
+  void OnScalar(const YAML::Mark& at, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    see(at);
+  }
+  void OnSequenceStart(const YAML::Mark& at, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    see(at);
+  }
+  void OnMapStart(const YAML::Mark& at, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    see(at);
+  }
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnSequenceEnd() override {}
+  void OnMapEnd() override {}
+
+ private:
+  void see(const YAML::Mark& at) {
+    if (!mark) mark = at;
+  }
+};
+
+// Where a second document starts, if one does. Not by YAML::LoadAll: what is no document and no end
+// of one either, such as a stray comma, has that go round for ever.
+std::optional<YAML::Mark> second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  FirstNode first, second;
+  if (!parser.HandleNextDocument(first) || !parser.HandleNextDocument(second)) return {};
+  return second.mark;
+}
+
 // Reads the document into `loaded`; the parser's own faults become ours.
 void read_document(std::string_view text, const std::filesystem::path& base_dir, Loaded& loaded) {
   try {
-    const auto documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents.front().IsNull()) {
+    const std::string copy(text);
+    const YAML::Node document = YAML::Load(copy);
+    if (document.IsNull()) {
       loaded.faults.push_back({{1, 1}, "the file is empty; name portals and targets"});
       return;
     }
-    if (documents.size() > 1)
-      loaded.faults.push_back({position_of(documents[1].Mark()),
-                               "a second document; the file is one, so remove the ---"});
-    Loader(base_dir, loaded.faults)
-        .read_object(documents.front(), root_object(), &loaded.daemon, {1, 1});
+    if (const auto mark = second_document(copy))
+      loaded.faults.push_back({position_of(*mark),
+                               "a second document, or what belongs to none; the file is one "
+                               "document, so remove the --- or this"});
+    Loader(base_dir, loaded.faults).read_object(document, root_object(), &loaded.daemon, {1, 1});
     check_duplicates(loaded.daemon, loaded.faults);
   } catch (const YAML::Exception& e) {
     loaded.faults.push_back({position_of(e.mark),

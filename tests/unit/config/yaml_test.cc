@@ -282,6 +282,12 @@ TEST(Yaml, AnchorsMayPointAtThemselves) {
 
 // --- files ---
 
+// yaml-cpp's own way through all documents of a file has no end here.
+TEST(Yaml, WhatIsNoDocumentBehindTheDocumentIsAFault) {
+  EXPECT_TRUE(faults_of(" a: b\n,,\n").find("2:1 a second document, or what belongs to none") !=
+              std::string::npos);
+}
+
 TEST(YamlFile, RelativeNamesStartAtItsFolder) {
   const auto folder = std::filesystem::temp_directory_path() / "openiser-config-XXXXXX";
   std::string made = folder.string();
