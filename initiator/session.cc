@@ -221,12 +221,26 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   }
 
   void command_done(Command& command) override {
-    const bool lost = command.error && command.error != iscsi::errc::task_aborted;
-    if (lost && !closing_ && options_.recovery_timeout > Duration::zero()) {
-      waiting_.push_back(&command);
+    const bool repeatable = command.error && command.error != iscsi::errc::task_aborted;
+    if (!repeatable || closing_ || options_.recovery_timeout == Duration::zero()) {
+      command.on_done(command);
       return;
     }
-    command.on_done(command);
+    failed_.push_back(&command);
+    if (failed_.size() == 1) loop_.defer([this] { sort_failed(); });
+  }
+
+  // Whether the connection went down with them, or the commands failed alone, shows at the end of
+  // the turn.
+  void sort_failed() {
+    auto failed = std::exchange(failed_, {});
+    for (Command* command : failed) {
+      if (session_ || closing_ || given_up_) {
+        command->on_done(*command);
+      } else {
+        waiting_.push_back(command);
+      }
+    }
   }
 
   // --- the end ---
@@ -264,7 +278,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   Duration pause_{};
   std::optional<rdmap::Timer> retry_;
   ErrorCode given_up_;
-  std::deque<Command*> waiting_;
+  std::deque<Command*> waiting_;  // for the next login
+  std::vector<Command*> failed_;  // in this turn
 
   ConnectionInfo info_;
 };

@@ -103,7 +103,7 @@ void parse_query(std::string_view url, Url& parsed, std::string_view query) {
 
 void parse_authority(std::string_view url, Url& parsed, std::string_view authority) {
   if (authority.find('@') != std::string_view::npos) {
-    refuse(url, "user names and secrets do not belong here; use ?user=NAME and --secret-file");
+    refuse(url, "user names and secrets do not belong in front of the host");
   }
   std::string_view port;
   if (!authority.empty() && authority.front() == '[') {

@@ -130,7 +130,7 @@ int serve(const AttachRequest& request, const std::string& name, int pipe) {
     options.on_event = [](const std::string& what) { log::warn("attach", what); };
     auto session = Session::open(request.url, options);
     const auto lun = Lun::open(session, *request.url.lun);
-    FuseFile file(*lun, folder_of(name).string());
+    FuseFile file(*lun, folder_of(name).string(), request.read_only);
     const Json ready{{"wire", name_of(session->info().wire)},
                      {"size", lun->properties().size()},
                      {"block_size", lun->properties().block_size},

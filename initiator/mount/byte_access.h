@@ -11,9 +11,12 @@ namespace openiser::initiator {
 
 class ByteAccess {
  public:
-  explicit ByteAccess(BlockDevice& device) : device_(device) {}
+  explicit ByteAccess(BlockDevice& device, bool read_only = false)
+      : device_(device), properties_(device.properties()) {
+    properties_.read_only |= read_only;
+  }
 
-  const BlockDeviceProperties& properties() const { return device_.properties(); }
+  const BlockDeviceProperties& properties() const { return properties_; }
 
   void read(std::uint64_t offset, MutableBytes data, BlockDevice::Done done);
   void write(std::uint64_t offset, Bytes data, BlockDevice::Done done);
@@ -28,6 +31,7 @@ class ByteAccess {
   ErrorCode write_part(std::uint64_t offset, Bytes data);
 
   BlockDevice& device_;
+  BlockDeviceProperties properties_;
   std::mutex changing_;
 };
 

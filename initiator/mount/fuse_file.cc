@@ -194,7 +194,7 @@ fuse_lowlevel_ops operations() {
 
 class FuseFile::State {
  public:
-  State(BlockDevice& device, const std::string& dir) : access_(device) {
+  State(BlockDevice& device, const std::string& dir, bool read_only) : access_(device, read_only) {
     std::array<std::string, 3> words{"iser", "-o", "fsname=iser,subtype=iser"};
     std::array<char*, 3> argv{words[0].data(), words[1].data(), words[2].data()};
     fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
@@ -223,8 +223,8 @@ class FuseFile::State {
   fuse_session* session_ = nullptr;
 };
 
-FuseFile::FuseFile(BlockDevice& device, const std::string& dir)
-    : state_(std::make_unique<State>(device, dir)) {}
+FuseFile::FuseFile(BlockDevice& device, const std::string& dir, bool read_only)
+    : state_(std::make_unique<State>(device, dir, read_only)) {}
 FuseFile::~FuseFile() = default;
 void FuseFile::run() {
   state_->run();

@@ -14,8 +14,9 @@ class FuseFile {
  public:
   static constexpr const char* kFileName = "disk";
 
-  // Mounts on the existing folder `dir`. Throws SessionError.
-  FuseFile(BlockDevice& device, const std::string& dir);
+  // Mounts on the existing folder `dir`; `read_only`: whatever the device says. Throws
+  // SessionError.
+  FuseFile(BlockDevice& device, const std::string& dir, bool read_only);
   ~FuseFile();
   // Serves until the file system is unmounted, or SIGTERM or SIGINT comes.
   void run();
