@@ -51,7 +51,7 @@ TEST(Framing, HeaderDigestOfTheRfcsExample) {
   EXPECT_EQ(to_hex(Bytes(take_output(*rig.mover)).subspan(48)), "563a96d9");
 }
 
-// KNOWN-FAULTS 27: padding and digests, whatever the stream's segments are.
+// Padding and digests, whatever the stream's segments are.
 TEST(Framing, AllShortLengthsInAllSegmentations) {
   for (const Digests digests : kAllDigests) {
     for (const std::size_t chunk : {std::size_t{1}, std::size_t{7}, std::size_t{49}, SIZE_MAX}) {
@@ -143,7 +143,7 @@ TEST(Framing, PaddingNeedNotBeZero) {
   EXPECT_EQ(rig.client.controls.size(), 1u);
 }
 
-// KNOWN-FAULTS 28: padding does not count.
+// Padding does not count.
 TEST(Framing, LimitThatIsNoMultipleOfFour) {
   for (const std::uint32_t limit : {512u, 513u, 514u, 515u}) {
     Parameters p;

@@ -181,7 +181,6 @@ TEST(InitiatorRead, AcknowledgementIsOfErrorRecoveryOnly) {
 
 // --- R2T ---
 
-// KNOWN-FAULTS 22 and 29.
 TEST(InitiatorWrite, EachR2tIsAnsweredFromDataSnZero) {
   TaskRig rig(with_r2ts(2, 512, {true, true}));
   const ByteVector data = pattern(3000);

@@ -101,7 +101,6 @@ TEST(TargetPut, CountsAsManyPdusAsItSends) {
   }
 }
 
-// KNOWN-FAULTS 24.
 TEST(TargetPut, NoSequenceIsLongerThanMaxBurstLength) {
   for (const std::uint32_t burst : {512u, 1024u, 1300u, 4096u}) {
     for (const std::uint32_t length : {burst, burst * 3 / 2, burst * 3}) {
@@ -166,7 +165,6 @@ TEST(TargetPut, EndOfTaskIsReportedWhenTheRunIsOut) {
   EXPECT_EQ(rig.client.completions[0].status, errc::task_aborted);
 }
 
-// KNOWN-FAULTS 31.
 TEST(TargetPut, ManyLargeReadsDrainAndSilenceDoesNotStall) {
   Parameters p = sending(65536);
   Rig target(Role::target, p);
@@ -245,7 +243,6 @@ struct GetRig : Rig {
   }
 };
 
-// KNOWN-FAULTS 20.
 TEST(TargetGet, R2tCarriesWhatWasGivenAndATagOfItsOwn) {
   GetRig rig;
   const R2t first = rig.get(512, 1024);

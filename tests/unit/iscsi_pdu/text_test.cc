@@ -33,7 +33,6 @@ TEST(Text, PairsInOrder) {
   EXPECT_EQ((*pairs)[2].value, "");
 }
 
-// KNOWN-FAULTS 11.
 TEST(Text, NothingAndNulsAreAnEmptyList) {
   for (const std::string_view text : {""sv, "\0"sv, "\0\0\0\0\0"sv}) {
     const auto pairs = parse(text);
@@ -91,7 +90,7 @@ TEST(Text, PairsAreBounded) {
   EXPECT_EQ(error_of(text + "a=b"), errc::text_too_long);
 }
 
-// KNOWN-FAULTS 17 and CVE-2013-2850: names of every length.
+// CVE-2013-2850: names of every length.
 TEST(Text, NamesOfEveryLength) {
   for (std::size_t n = 1; n <= 8191; n += n < 100 ? 1 : 97)
     EXPECT_EQ(error_of(std::string(n, 'k') + "=v"),

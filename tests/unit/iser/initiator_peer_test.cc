@@ -220,7 +220,7 @@ TEST(InitiatorHello, UnaskedReplyEndsTheConnection) {
   EXPECT_EQ(peer.client.end.value_or(ErrorCode()), errc::iser_hello);
 }
 
-// --- invalidation (section 7.3.2; KNOWN-FAULTS 53 and 55) ---
+// --- invalidation (section 7.3.2) ---
 
 TEST(InitiatorInvalidation, ResponseClosesTheMemoryWhetherOrNotTheTargetDid) {
   for (const bool remote : {false, true}) {
@@ -301,8 +301,7 @@ TEST(InitiatorInvalidation, StagThatNeverWasEndsTheConnection) {
   EXPECT_TRUE(peer.client.pdus.empty());
 }
 
-// A command's read is over, then a task management answer comes in the same place (KNOWN-FAULTS
-// 55).
+// A command's read is over, then a task management answer comes in the same place.
 TEST(InitiatorInvalidation, NothingIsLeftOverForTheNextPdu) {
   TargetByHand peer;
   Command command = read_command();

@@ -101,7 +101,7 @@ TEST(LoginOverQueuePair, RequestsThatDoNotWaitFindNoReceive) {
   EXPECT_EQ(t.login.pdus.size(), 1U);
 }
 
-// KNOWN-FAULTS 50: a Send shorter than its headers, before authentication.
+// A Send shorter than its headers, before authentication.
 TEST(LoginOverQueuePair, MessagesShorterThanTheirHeadersAreRefused) {
   for (std::size_t n = 0; n < 28 + 48 + 40; ++n) {
     TargetLoginByHand t;

@@ -106,7 +106,7 @@ TEST(MpaResponder, MarkersAreSettledPerDirection) {
   }
 }
 
-// RFC 6581 section 9.1: KNOWN-FAULTS row 56, depths from 0 to the most.
+// RFC 6581 section 9.1: depths from 0 to the most.
 TEST(MpaResponder, ReadDepthsAreTheLesserOfWhatBothHave) {
   struct Row {
     std::uint16_t inbound, outbound;
@@ -143,7 +143,7 @@ TEST(MpaResponder, APlainRequestLeavesTheDepthsAsConfigured) {
   EXPECT_FALSE(it.machine.settled().peer);
 }
 
-// RFC 6581 section 9.2. A is echoed (KNOWN-FAULTS row 56).
+// RFC 6581 section 9.2. A is echoed.
 TEST(MpaResponder, EchoesPeerToPeerAndNamesTheRtrKindsInCommon) {
   struct Row {
     RtrKinds ours;

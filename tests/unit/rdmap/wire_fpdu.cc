@@ -135,7 +135,7 @@ TEST_P(FpduVector, EverySingleBitErrorPassesWithoutCrc) {
 INSTANTIATE_TEST_SUITE_P(Golden, FpduVector, testing::ValuesIn(kVectors),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// KNOWN-FAULTS row 61: all lengths 0..64, and around multiples of 512, against another codec.
+// All lengths 0..64, and around multiples of 512, against another codec.
 std::vector<std::size_t> interesting_sizes() {
   std::vector<std::size_t> sizes;
   for (std::size_t n = 0; n <= 64; ++n) sizes.push_back(n);
