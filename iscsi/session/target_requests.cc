@@ -205,6 +205,7 @@ bool TargetSessionImpl::logout_request(const ControlPdu& pdu) {
     management_.clear();
     text_.reset();
     window_.clear();
+    limit_logout();
     abort_tasks();
     return true;  // finish_logout() answers
   }

@@ -189,6 +189,13 @@ void TargetSessionImpl::request_logout(Duration grace) {
   host_.deadline_changed();
 }
 
+// Tasks may wait for what only the initiator brings, such as answers to RDMA Reads.
+void TargetSessionImpl::limit_logout() {
+  if (limits_.nop_timeout == Duration::zero()) return;
+  logout_deadline_ = earlier(logout_deadline_, host_.now() + limits_.nop_timeout);
+  host_.deadline_changed();
+}
+
 void TargetSessionImpl::report_event(const Lun& lun, Bytes sense) {
   if (!is_running() || parameters_.session_type == SessionType::discovery) return;
   const Inside inside(*this);

@@ -56,6 +56,7 @@ class TargetSessionImpl final : public TargetSession,
   bool is_running() const;
   void lose(ErrorCode why);
   void terminate(ErrorCode why);
+  void limit_logout();
   void finish_logout();
   void finish_session();
   void keep_alive(Time now);
@@ -139,7 +140,7 @@ class TargetSessionImpl final : public TargetSession,
   bool connection_gone_ = false;  // connection_terminate_notify() has come
   bool reported_ = false;         // session_ended() has been called
   ErrorCode why_;
-  std::optional<Time> logout_deadline_;   // of request_logout()
+  std::optional<Time> logout_deadline_;   // for the initiator to log out, and to let it be done
   std::optional<Time> closing_deadline_;  // for the peer to take what we still have to send
 
   int depth_ = 0;

@@ -587,6 +587,20 @@ TEST_F(TargetLogout, WaitsForItsTasks) {
   EXPECT_EQ(datamover.deallocated, std::vector<std::uint32_t>{1});
 }
 
+TEST_F(TargetLogout, WaitsForItsTasksNoLongerThanForAPing) {
+  handler.on_execute = nullptr;
+  handler.on_abort = nullptr;
+  datamover.deliver(read_command(1, 512));
+  datamover.deliver(logout(0));
+  EXPECT_EQ(session->deadline(), host.clock.now() + limits.nop_timeout);
+  host.clock.advance(limits.nop_timeout);
+  session->expired(host.clock.now());
+  EXPECT_TRUE(datamover.terminated());
+  datamover.drop({});
+  handler.executed[0]->release();
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::terminated});
+}
+
 TEST_F(TargetLogout, ConnectionLostMeanwhile) {
   handler.on_execute = nullptr;
   handler.on_abort = nullptr;
