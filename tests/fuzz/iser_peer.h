@@ -11,10 +11,11 @@ namespace openiser::fuzz {
 
 class IserPeer final : public rdmap::QueuePairClient {
  public:
-  explicit IserPeer(rdmap::QueuePair& queue_pair) : queue_pair_(queue_pair), memory_(65536) {
+  explicit IserPeer(rdmap::QueuePair& queue_pair) : queue_pair_(queue_pair), memory_(32768) {
     queue_pair.set_client(this);
     for (int i = 0; i < 64; ++i) queue_pair.post_receive(Buffer::allocate(16384), 0);
-    region_ = *queue_pair.register_memory(memory_, rdmap::Access::remote_read_write);
+    for (auto& region : regions_)
+      region = *queue_pair.register_memory(memory_, rdmap::Access::remote_read_write);
   }
 
   // Sends `message`, or with `invalidates` what follows the STag in it.
@@ -37,7 +38,9 @@ class IserPeer final : public rdmap::QueuePairClient {
     queue_pair_.post_read({0, Buffer::allocate(what.be16()), {stag, offset}});
   }
   void disconnect() { queue_pair_.disconnect(); }
-  void revoke() { region_.invalidate(); }
+  void revoke() {
+    for (auto& region : regions_) region.invalidate();
+  }
 
   void established(const rdmap::Established&) override {}
   void completions_ready() override {
@@ -56,7 +59,8 @@ class IserPeer final : public rdmap::QueuePairClient {
  private:
   rdmap::QueuePair& queue_pair_;
   std::vector<std::byte> memory_;
-  rdmap::MemoryRegion region_;
+  // All of the same memory: a target may invalidate what a command names.
+  std::array<rdmap::MemoryRegion, 16> regions_;
 };
 
 }  // namespace openiser::fuzz

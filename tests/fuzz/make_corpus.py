@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LARGEST = 7800  # bytes of a seed; run_one takes inputs of up to 8192
 RESERVED = 0xFFFFFFFF
+ISID = b"\x80\x12\x34\x56\x00\x01"
 NAMES = "InitiatorName=iqn.2026-11.org.example:i|"
 TARGET = "TargetName=iqn.2026-11.org.example:x|"
 
@@ -95,14 +96,11 @@ def words(*values):
 
 def login_request(stage, following, keys, transit=True, cmd_sn=1):
     flags = (0x80 if transit else 0) | stage << 2 | (following if transit else 0)
-    isid = b"\x80\x12\x34\x56\x00\x01"
-    return pdu(0x43, flags, lun=isid + b"\0\0", rest=words(0, cmd_sn, 0), data=text(keys))
+    return pdu(0x43, flags, lun=ISID + bytes(2), rest=words(0, cmd_sn, 0), data=text(keys))
 
 
 def login_response(stage, following, keys, transit=True, stat_sn=0, status=b"\0\0", tsih=1):
     flags = (0x80 if transit else 0) | stage << 2 | (following if transit else 0)
-    isid = b"\x80\x12\x34\x56\x00\x01"
-    isid = bytes(6) if tsih == 0 else isid
     return pdu(0x23, flags, lun=bytes(6) + struct.pack(">H", tsih), rest=words(0, stat_sn, 1, 64) + status,
                data=text(keys))
 
@@ -197,8 +195,8 @@ def scsi_scripts():
         + c.data_out(b"x" * 512, 512, final=False)
         + c.data_out(b"y" * 1024, 1024, data_sn=1)
         + c.write(cdb16(0x8A, 6, 2, 8), 1024)
-        + c.data_out(b"r" * 1024, 0, ttt=1)
-        + c.data_out(b"r" * 1024, 0, ttt=0)
+        + c.data_out(b"r" * 512, 0, ttt=1, final=False)
+        + c.data_out(b"r" * 512, 512, ttt=1, data_sn=1)
         + c.scsi(cdb10(0x35, 0, 0))
         + c.write(cdb10(0x2F, 0, 1, 2), 512, bytes(512))
         + c.write(cdb10(0x2F, 0, 1, 0), 0)
@@ -280,6 +278,11 @@ class Answers:
         return pdu(opcode, flags, b2_3, itt=itt, rest=words(ttt) + self.numbers(counts) + tail, data=data)
 
 
+def other_tag(n):
+    """The Initiator Task Tag of a session's nth request (from 1) that is no SCSI command."""
+    return (n - 1) << 16 | 0xFFFE
+
+
 def make_initiator():
     def acts(*whats):
         return b"".join(bytes([1, what]) for what in whats)
@@ -288,32 +291,37 @@ def make_initiator():
         return b"\0" + record(stream)
 
     sense = bytes([0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0])
-    for base in (0, 1):  # whichever tag the first task gets
+    for digests in (0, 0x18):
         a = Answers()
-        write("fuzz_initiator", f"read_{base}", bytes([2, 255]) + acts(0, 0, 2) + answers(
-            a.data_in(base, b"d" * 2048, final=False) + a.data_in(base, b"d" * 2048, 2048, 1, status=True)
-            + a.data_in(base + 1, b"d" * 1024) + a.response(base + 1, flags=2, residual=3072)
-            + a.response(base + 2, 2, sense)) + acts(8) + answers(a.other(0x26, base + 3)))
+        write("fuzz_initiator", f"read_{digests}", bytes([2 | digests, 255]) + acts(0, 0, 2) + answers(
+            a.data_in(0, b"d" * 2048, final=False) + a.data_in(0, b"d" * 2048, 2048, 1, status=True)
+            + a.data_in(1, b"d" * 1024) + a.response(1, flags=2, residual=3072)
+            + a.response(2, 2, sense)) + acts(8) + answers(a.other(0x26, other_tag(1))))
         a = Answers()
-        write("fuzz_initiator", f"write_{base}", bytes([0x42, 40]) + acts(1, 3) + answers(
-            a.r2t(base, 8192, 8192) + a.r2t(base, 16384, 3616, 1, 6) + a.response(base)
-            + a.data_in(base + 1, b"d" * 700) + a.response(base + 1)))
+        write("fuzz_initiator", f"write_{digests}", bytes([0x42 | digests, 40]) + acts(1, 3) + answers(
+            a.r2t(0, 8192, 8192) + a.r2t(0, 16384, 3616, 1, 6) + a.response(0)
+            + a.data_in(1, b"d" * 700) + a.response(1)))
         a = Answers()
-        write("fuzz_initiator", f"manage_{base}", bytes([0x82, 255]) + acts(0, 1, 4, 0x15, 0x55) + answers(
-            a.other(0x22, base + 2) + a.other(0x22, base + 3, b2_3=b"\1\0") + a.response(base)
-            + a.other(0x22, base + 4)))
+        write("fuzz_initiator", f"manage_{digests}", bytes([0x82 | digests, 255]) + acts(0, 1, 2, 4, 0x15, 0x55) + answers(
+            a.other(0x22, other_tag(1)) + a.other(0x22, other_tag(2), b2_3=b"\1\0") + a.response(1)
+            + a.other(0x22, other_tag(3))))
         a = Answers()
-        write("fuzz_initiator", f"requests_{base}", bytes([0x1A, 7]) + acts(6, 7, 2) + answers(
-            a.other(0x20, base, data=b"ping") + a.other(0x20, RESERVED, ttt=9, data=b"x", counts=False)
-            + a.other(0x24, base + 1, 0, ttt=4, data=text("TargetName=iqn.a|Target"))
-            + a.other(0x24, base + 1, data=text("Address=127.0.0.1:3260,1|"))
-            + a.other(0x32, RESERVED, tail=words(0) + bytes([1, 0]) + bytes(6))
-            + a.other(0x3F, RESERVED, b2_3=b"\4\0", data=Commands().scsi([0]))
-            + a.response(base + 2)) + acts(0x69, 0x69, 0x69))
+        write("fuzz_initiator", f"requests_{digests}", bytes([2 | digests, 7]) + acts(6, 7, 2) + answers(
+            a.other(0x20, other_tag(1), data=b"ping") + a.other(0x20, RESERVED, ttt=9, data=b"x", counts=False)
+            + a.other(0x24, other_tag(2), 0, ttt=4, data=text("TargetName=iqn.a|Target"))
+            + a.other(0x24, other_tag(2), data=text("Address=127.0.0.1:3260,1|"))
+            + a.response(0) + a.other(0x32, RESERVED, tail=words(0) + bytes([0, 0]) + bytes(6), data=b"\0\x12" + sense)
+            + a.other(0x3F, RESERVED, b2_3=b"\4\0", data=Commands().scsi([0]))) + acts(0x69, 0x69, 0x69))
+        for event in (1, 2, 3, 4):
+            a = Answers()
+            write("fuzz_initiator", f"event_{event}_{digests}", bytes([2 | digests, 255]) + acts(2, 0) + answers(
+                a.other(0x32, RESERVED, tail=words(0) + bytes([event, 0, 0, 0, 0, 1, 0, 0]))
+                + a.response(0) + a.other(0x24, other_tag(1), data=text("a=NotUnderstood|"))
+                + a.other(0x26, other_tag(1))))
     a = Answers()
-    write("fuzz_initiator", "discovery", bytes([4, 255]) + acts(7) + answers(
-        a.other(0x24, 0, data=text("TargetName=iqn.a|TargetAddress=[::1]:3260,1|"))
-        + a.other(0x24, 1, data=text("TargetName=iqn.a|"))) + acts(8))
+    write("fuzz_initiator", "discovery", bytes([4, 255]) + acts(7, 7) + answers(
+        a.other(0x24, other_tag(1), data=text("TargetName=iqn.a|TargetAddress=[::1]:3260,1|"))
+        + a.other(0x24, other_tag(2), data=text("TargetName=iqn.a|"))) + acts(8))
 
 
 # --- login -----------------------------------------------------------------------------------
@@ -326,9 +334,14 @@ OPERATIONAL = ("HeaderDigest=CRC32C,None|DataDigest=None|MaxRecvDataSegmentLengt
 ISER = ("InitiatorRecvDataSegmentLength=8192|TargetRecvDataSegmentLength=8192|RDMAExtensions=Yes|"
         "MaxOutstandingUnexpectedPDUs=8|MaxAHSLength=256|TaggedBufferForSolicitedDataOnly=Yes|"
         "iSERHelloRequired=Yes|iSCSIProtocolLevel=2|")
-ANSWERS = ("TargetPortalGroupTag=1|HeaderDigest=None|DataDigest=None|MaxRecvDataSegmentLength=8192|"
-           "MaxBurstLength=262144|FirstBurstLength=65536|InitialR2T=No|ImmediateData=Yes|"
-           "MaxOutstandingR2T=1|MaxConnections=1|ErrorRecoveryLevel=0|")
+SECURITY_ANSWERS = "TargetPortalGroupTag=1|AuthMethod=None|"
+ANSWERS = ("HeaderDigest=None|DataDigest=None|MaxRecvDataSegmentLength=8192|MaxBurstLength=262144|FirstBurstLength=65536|InitialR2T=No|ImmediateData=Yes|"
+           "MaxOutstandingR2T=1|MaxConnections=1|ErrorRecoveryLevel=0|"
+           "DefaultTime2Wait=2|DefaultTime2Retain=0|")
+KEYS_OF_ISER = "RDMAExtensions=Yes|TargetRecvDataSegmentLength=8192|InitiatorRecvDataSegmentLength=8192|"
+ISER_ANSWERS = (KEYS_OF_ISER +
+                "MaxBurstLength=262144|FirstBurstLength=65536|MaxConnections=1|ErrorRecoveryLevel=0|"
+                "DefaultTime2Wait=2|DefaultTime2Retain=0|InitialR2T=No|ImmediateData=Yes|MaxOutstandingR2T=1|")
 
 
 def make_login():
@@ -344,28 +357,29 @@ def make_login():
         "discovery": (4, login_request(0, 3, NAMES + "SessionType=Discovery|AuthMethod=None|")),
         "refused": (128, login_request(1, 3, full)),
         "not_found": (64, login_request(1, 3, full)),
-        "unknown_keys": (0, login_request(1, 3, full + "X-vendor=1|a=b|" + "k" * 63 + "=v|MaxBurstLength=0x400|")),
-        "in_parts": (0, pdu(0x43, 0x44, rest=words(0, 1, 0), data=text(full)[:40]) + login_request(1, 3, OPERATIONAL)),
+        "unknown_keys": (0, login_request(1, 3, full + "X-vendor=1|a=b|" + "k" * 63 + "=v|MaxBurstLength=0x400|")
+                         + login_request(1, 3, "")),
+        "in_parts": (0, pdu(0x43, 0x44, lun=ISID + bytes(2), rest=words(0, 1, 0), data=text(full)[:40]) + login_request(1, 3, full[40:] + OPERATIONAL)),
         "empty": (0, login_request(0, 1, "") + login_request(1, 3, "")),
     }
     for name, (flags, stream) in scripts.items():
         write("fuzz_login", "to_target_" + name, bytes([flags, 255]) + stream)
-    iser_answers = ("RDMAExtensions=Yes|TargetRecvDataSegmentLength=8192|InitiatorRecvDataSegmentLength=8192|"
-                    "iSERHelloRequired=Yes|MaxOutstandingUnexpectedPDUs=4|MaxAHSLength=256|")
-    for tsih, way in ((0, "isid_0"), (1, "tsih")):
-        answers = {
-            "plain": (0, login_response(0, 1, "TargetPortalGroupTag=1|AuthMethod=None|")
-                      + login_response(1, 3, ANSWERS, stat_sn=1, tsih=tsih)),
-            "iser": (8 | 32, login_response(0, 1, "TargetPortalGroupTag=1|AuthMethod=None|")
-                     + login_response(1, 3, ANSWERS + iser_answers, stat_sn=1, tsih=tsih)),
-            "operational": (8 | 32, login_response(1, 3, ANSWERS + iser_answers, tsih=tsih)),
-            "rdma_first": (1 | 8, login_response(1, 3, ANSWERS + iser_answers, tsih=tsih)),
-            "slow": (0, login_response(1, 1, ANSWERS, False) + login_response(1, 3, "", stat_sn=1, tsih=tsih)),
-            "redirected": (0, login_response(1, 3, "TargetAddress=[::1]:3261,1|", False, status=b"\1\1")),
-            "refused": (0, login_response(0, 0, "", False, status=b"\2\3")),
-        }
-        for name, (flags, stream) in answers.items():
-            write("fuzz_login", f"to_initiator_{name}_{way}", bytes([2 | flags, 255]) + stream)
+    first = login_response(0, 1, SECURITY_ANSWERS, tsih=0)
+    unexpected = "MaxOutstandingUnexpectedPDUs=4|MaxAHSLength=256|"
+    answers = {
+        "plain": (0, first + login_response(1, 3, ANSWERS, stat_sn=1)),
+        "iser": (8 | 32, first + login_response(1, 3, ANSWERS + KEYS_OF_ISER + unexpected, stat_sn=1)),
+        "no_iser": (8, first + login_response(1, 3, ANSWERS + KEYS_OF_ISER.replace("Yes", "No"), stat_sn=1)),
+        "rdma_first": (1 | 8, first + login_response(1, 3, ISER_ANSWERS, stat_sn=1)),
+        "discovery": (4, first + login_response(1, 3, "HeaderDigest=None|DataDigest=None|", stat_sn=1)),
+        "slow": (0, first + login_response(1, 1, ANSWERS, False, 1) + login_response(1, 3, "", stat_sn=2)),
+        "in_parts": (0, pdu(0x23, 0x40, lun=bytes(8), rest=words(0, 0, 1, 64), data=b"TargetPortalGroup")
+                     + login_response(0, 1, "Tag=1|AuthMethod=None|", stat_sn=1, tsih=0) + login_response(1, 3, ANSWERS, stat_sn=2)),
+        "redirected": (0, login_response(0, 1, "TargetAddress=[::1]:3261,1|", False, status=b"\1\1")),
+        "refused": (0, login_response(0, 0, "", False, status=b"\2\3")),
+    }
+    for name, (flags, stream) in answers.items():
+        write("fuzz_login", "to_initiator_" + name, bytes([2 | flags, 255]) + stream)
 
 
 # --- RDMAP (RFC 5040, 5041, 5044) --------------------------------------------------------------
@@ -439,8 +453,9 @@ def make_iwarp():
 
 
 SEND, SEND_INVALIDATE, WRITE, READ, ACT, WAIT, REVOKE, DISCONNECT = range(8)
-# The first region of a loopback end; the peer's one is that.
+# The peer's first region; the nth is n << 16 plus n - 1. Good for one command, unless:
 FIRST = 0x10000
+NO_INVALIDATE = 0x80
 
 
 def iser(message, write=None, read=None, old=False):
@@ -461,7 +476,7 @@ def deed(what, content=b"", hold=False):
 
 def make_iser():
     for name, old in (("", False), ("_5046", True)):
-        flags = 1 | (2 if old else 0)
+        flags = 1 | NO_INVALIDATE | (2 if old else 0)
         greeting = deed(SEND, hello(2, 1, 8, 12)) if old else b""
 
         def say(stream, hold=False, **stags):
@@ -483,10 +498,15 @@ def make_iser():
                   + deed(ACT, b"\2") + deed(ACT, b"\1") + say(c.write(cdb10(0x2A, 0, 8), 4096), True, write=FIRST)
                   + deed(REVOKE) + deed(WAIT, b"\x1f") + deed(ACT, b"\0") + deed(DISCONNECT))
         for more in (0, 1, 4, 16):
-            write("fuzz_iser", f"aborts{name}_{more}", bytes([flags | 32, more]) + greeting + settle + script)
+            write("fuzz_iser", f"aborts{name}_{more}", bytes([flags | (32 if more == 1 else 0), more]) + greeting + settle + script)
     c = Commands()
     write("fuzz_iser", "hello_to_target", bytes([1 | 8, 4]) + deed(SEND, hello(2, 10, 1, 28))
           + deed(SEND, iser(c.read(INQUIRY, 96), read=FIRST)) + deed(SEND, iser(c.write(cdb10(0x2A, 0, 1), 512), write=FIRST)))
+    c = Commands()
+    reads = b"".join(deed(SEND, iser(c.read(cdb, 96), read=(n + 1 << 16) + n)) for n, cdb in enumerate(SETTLE))
+    write("fuzz_iser", "invalidates", bytes([1, 0]) + reads
+          + deed(SEND, iser(c.write(cdb10(0x2A, 0, 8), 4096), write=(4 << 16) + 3))
+          + deed(SEND, iser(c.read(cdb10(0x28, 0, 8), 4096), read=(5 << 16) + 4)))
     login = login_request(1, 3, NAMES + TARGET + ISER.replace("iSERHelloRequired=Yes|", ""))
     for flags in (1 | 4, 1 | 2 | 4):
         c = Commands()
@@ -497,30 +517,36 @@ def make_iser():
     # To an initiator: a task's STags are the first regions of its end. They are learnt from the
     # order of registration: the nth is n << 16 plus its slot.
     sense = bytes([0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0])
-    for base in (0, 1):
-        for old in (False, True):
-            a = Answers()
+    for old in (False, True):
+        a = Answers()
 
-            def answer(stream, invalidate=None):
-                message = iser(stream, old=old)
-                return deed(SEND, message) if invalidate is None else deed(SEND_INVALIDATE, words(invalidate) + message)
+        def answer(stream, invalidate=None):
+            message = iser(stream, old=old)
+            return deed(SEND, message) if invalidate is None else deed(SEND_INVALIDATE, words(invalidate) + message)
 
-            greeting = deed(SEND, hello(3, 1, 8, 12)) if old else b""
-            script = (deed(ACT, b"\0") + deed(ACT, b"\1") + deed(ACT, b"\3") + deed(ACT, b"\2")
-                      + deed(WRITE, words(0x10000) + b"\0\0" + b"d" * 512) + deed(READ, words(0x20001) + b"\0\0\x10\0")
-                      + answer(a.response(base), 0x10000) + answer(a.response(base + 1), 0x20001)
-                      + answer(a.response(base + 3, 2, sense)) + answer(a.response(base + 2))
-                      + deed(ACT, b"\6") + answer(a.other(0x20, base + 4, data=b"ping"))
-                      + answer(a.other(0x32, RESERVED, tail=words(0) + bytes([1, 0]) + bytes(6)))
-                      + deed(ACT, b"\x08") + answer(a.other(0x26, base + 5)))
-            for more in (0, 1, 16):
-                write("fuzz_iser", f"to_initiator_{base}_{int(old)}_{more}",
-                      bytes([(2 if old else 0) | (64 if more == 16 else 0), more]) + greeting + script)
+        greeting = deed(SEND, hello(3, 1, 8, 12)) if old else b""
+        script = (deed(ACT, b"\0") + deed(ACT, b"\1") + deed(ACT, b"\3") + deed(ACT, b"\2")
+                  + deed(WRITE, words(0x10000) + b"\0\0" + b"d" * 512) + deed(READ, words(0x20001) + b"\0\0\x10\0")
+                  + answer(a.response(0), 0x10000) + answer(a.response(1), 0x20001)
+                  + answer(a.response(3, 2, sense)) + answer(a.response(2))
+                  + deed(ACT, b"\6") + answer(a.other(0x20, other_tag(1), data=b"ping"))
+                  + answer(a.other(0x20, RESERVED, ttt=9, counts=False))
+                  + answer(a.other(0x32, RESERVED, tail=words(0) + bytes([0, 0]) + bytes(6), data=b"\0\x12" + sense))
+                  + deed(ACT, b"\x08") + answer(a.other(0x26, other_tag(2))))
+        for more in (0, 1, 16):
+            write("fuzz_iser", f"to_initiator_{int(old)}_{more}",
+                  bytes([(2 if old else 0) | (64 if more == 16 else 0), more]) + greeting + script)
+        a = Answers()
+        write("fuzz_iser", f"aborts_to_initiator_{int(old)}", bytes([(2 if old else 0) | 32, 0]) + greeting
+              + deed(ACT, b"\0") + deed(ACT, b"\1") + deed(ACT, b"\1") + deed(ACT, b"\4") + deed(ACT, b"\x14")
+              + deed(ACT, b"\x55") + answer(a.other(0x22, other_tag(1))) + answer(a.other(0x22, other_tag(2)))
+              + answer(a.other(0x3F, RESERVED, b2_3=b"\4\0", data=Commands().scsi([0])))
+              + answer(a.response(2)))
     write("fuzz_iser", "hello_to_initiator", bytes([8, 0]) + deed(SEND, hello(3, 10, 4, 28)) + deed(ACT, b"\0"))
-    for tsih in (0, 1):
-        answers = ANSWERS + "RDMAExtensions=Yes|TargetRecvDataSegmentLength=8192|InitiatorRecvDataSegmentLength=8192|"
-        write("fuzz_iser", f"login_to_initiator_{tsih}", bytes([4, 0]) + deed(SEND, iser(login_response(1, 3, answers, tsih=tsih)))
-              + deed(ACT, b"\0") + deed(SEND, iser(Answers().response(1))))
+    write("fuzz_iser", "login_to_initiator", bytes([4, 0])
+          + deed(SEND, iser(login_response(0, 1, SECURITY_ANSWERS, tsih=0)))
+          + deed(SEND, iser(login_response(1, 3, ISER_ANSWERS, stat_sn=1)))
+          + deed(ACT, b"\0") + deed(SEND, iser(Answers().response(0))))
 
 
 # --- configuration -----------------------------------------------------------------------------
