@@ -234,6 +234,8 @@ constexpr std::array kRdmaKeys{
     value<&Rdma::crc>("crc", Kind::boolean,
                       "ask for MPA CRC; off only where the initiator does not ask either"),
     value<&Rdma::markers>("markers", Kind::boolean, "demand MPA markers in what is received"),
+    value<&Rdma::large_fpdus>("large_fpdus", Kind::boolean,
+                              "send FPDUs of up to 64 KiB whatever the TCP segment size is"),
     value<&Rdma::inbound_reads>("inbound_reads", Kind::count,
                                 "RDMA Reads a peer may have under way"),
     value<&Rdma::outbound_reads>("outbound_reads", Kind::count,

@@ -62,6 +62,9 @@ struct Negotiation {
 struct Rdma {
   bool crc = true;       // ask for CRC; off only when the initiator does not ask either
   bool markers = false;  // demand markers in what we receive
+  // Send FPDUs of up to 64 KiB whatever the TCP segments are: faster between software peers;
+  // hardware may refuse them.
+  bool large_fpdus = false;
   std::uint16_t inbound_reads = 128;
   std::uint16_t outbound_reads = 128;
   enum class BaseOffset : std::uint8_t { automatic, whole_buffer, solicited_part };

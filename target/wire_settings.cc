@@ -12,6 +12,9 @@ using std::chrono::seconds;
 // beyond its commands (RFC 7145 section 6.7).
 constexpr std::uint32_t kUnexpectedPdus = 64;
 
+// An EMSS that leaves only the bound of the ULPDU length (RFC 5044 section 4.5).
+constexpr std::uint32_t kLargestSegment = 65535;
+
 }  // namespace
 
 iscsi::Preferences login_preferences(const config::Daemon& config) {
@@ -51,7 +54,7 @@ rdmap::MpaSettings mpa_settings(const config::Daemon& config, std::uint32_t emss
   m.inbound_reads = config.rdma.inbound_reads;
   m.outbound_reads = config.rdma.outbound_reads;
   m.start_up_timeout = seconds(config.limits.login_timeout);
-  m.emss = emss;
+  m.emss = config.rdma.large_fpdus ? kLargestSegment : emss;
   return m;
 }
 

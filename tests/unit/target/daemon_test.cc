@@ -6,14 +6,14 @@
 
 #include "iscsi/errors.h"
 #include "tests/support/daemon.h"
-#include "tests/support/raw_initiator.h"
+#include "tests/support/raw_iscsi.h"
 
 namespace openiser::target {
 namespace {
 
 using test::daemon_config;
 using test::names;
-using test::RawInitiator;
+using test::RawIscsi;
 using test::RunningDaemon;
 
 constexpr int kTargetNotFound = 0x0203;
@@ -37,7 +37,7 @@ class DaemonTest : public ::testing::Test {
 
 TEST_F(DaemonTest, AnInitiatorLogsIn) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   EXPECT_EQ(host.log_in(), 0);
   EXPECT_NE(host.tsih, 0);
   EXPECT_EQ(test::value_in(host.text_answer, "TargetPortalGroupTag"), "1");
@@ -52,8 +52,8 @@ TEST_F(DaemonTest, AnInitiatorLogsIn) {
 
 TEST_F(DaemonTest, ALoginMayComeByteByByte) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
-  for (const char c : RawInitiator::wire_form(host.requests.at(1, 3, names()))) {
+  RawIscsi host(daemon.port());
+  for (const char c : test::wire_form(host.requests.at(1, 3, names()))) {
     ASSERT_TRUE(host.write({&c, 1}));
   }
   const auto answer = host.receive();
@@ -63,14 +63,13 @@ TEST_F(DaemonTest, ALoginMayComeByteByByte) {
 
 TEST_F(DaemonTest, CommandsBehindTheLoginAreNotLost) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   iscsi::NopOut ping;
   ping.initiator_task_tag = 0x99;
   ping.cmd_sn = 100;
   test::ControlPdu nop{encode(ping), {}, {}};
   // In one piece, though a decent initiator waits for the answer.
-  ASSERT_TRUE(host.write(RawInitiator::wire_form(host.requests.at(1, 3, names())) +
-                         RawInitiator::wire_form(nop)));
+  ASSERT_TRUE(host.write(test::wire_form(host.requests.at(1, 3, names())) + test::wire_form(nop)));
   ASSERT_TRUE(host.receive());
   const auto answer = host.receive();
   ASSERT_TRUE(answer);
@@ -80,14 +79,14 @@ TEST_F(DaemonTest, CommandsBehindTheLoginAreNotLost) {
 
 TEST_F(DaemonTest, AnUnknownTargetIsRefused) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   EXPECT_EQ(host.log_in("InitiatorName=iqn.x:y|TargetName=iqn.x:nothing|"), kTargetNotFound);
   EXPECT_TRUE(host.sees_end());
 }
 
 TEST_F(DaemonTest, DiscoveryListsTargetsAtTheAddressInUse) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   ASSERT_EQ(host.log_in("InitiatorName=iqn.x:y|SessionType=Discovery|"), 0);
   iscsi::TextRequest ask;
   ask.initiator_task_tag = 5;
@@ -103,7 +102,7 @@ TEST_F(DaemonTest, DiscoveryListsTargetsAtTheAddressInUse) {
 
 TEST_F(DaemonTest, AStrangerIsTurnedAwayAtOnce) {
   RunningDaemon daemon;
-  RawInitiator stranger(daemon.port());
+  RawIscsi stranger(daemon.port());
   ASSERT_TRUE(stranger.write("GET / HTTP/1.1\r\n\r\n"));
   EXPECT_TRUE(stranger.sees_end());
 }
@@ -113,7 +112,7 @@ TEST_F(DaemonTest, SilenceIsNotWaitedForForever) {
   config.limits.login_timeout = 1;
   RunningDaemon daemon(std::move(config));
   for (const char* beginning : {"", "MPA ID Req", "\x43\x87"}) {
-    RawInitiator silent(daemon.port());
+    RawIscsi silent(daemon.port());
     ASSERT_TRUE(silent.write(beginning));
     EXPECT_TRUE(silent.sees_end()) << beginning;
   }
@@ -123,7 +122,7 @@ TEST_F(DaemonTest, ASilentRdmaPeerIsNotWaitedForForever) {
   auto config = daemon_config();
   config.limits.login_timeout = 1;
   RunningDaemon daemon(std::move(config));
-  RawInitiator peer(daemon.port());
+  RawIscsi peer(daemon.port());
   // A complete Request of revision 1 without private data; the Reply comes, and then no login.
   ASSERT_TRUE(peer.write(std::string("MPA ID Req Frame\x40\x01\x00\x00", 20)));
   EXPECT_EQ(peer.read(20).substr(0, 16), "MPA ID Rep Frame");
@@ -134,7 +133,7 @@ TEST_F(DaemonTest, RdmaFirstIsRejectedWhereRdmaIsOff) {
   auto config = daemon_config();
   config.negotiation.rdma_extensions = false;
   RunningDaemon daemon(std::move(config));
-  RawInitiator peer(daemon.port());
+  RawIscsi peer(daemon.port());
   ASSERT_TRUE(peer.write(std::string("MPA ID Req Frame\x40\x01\x00\x00", 20)));
   const std::string reply = peer.read(20);
   ASSERT_EQ(reply.size(), 20u);
@@ -145,9 +144,9 @@ TEST_F(DaemonTest, RdmaFirstIsRejectedWhereRdmaIsOff) {
 
 TEST_F(DaemonTest, TheSameInitiatorPortTakesThePlaceOfItsOldSession) {
   RunningDaemon daemon;
-  RawInitiator first(daemon.port());
+  RawIscsi first(daemon.port());
   ASSERT_EQ(first.log_in(), 0);
-  RawInitiator second(daemon.port());
+  RawIscsi second(daemon.port());
   EXPECT_EQ(second.log_in(), 0);
   EXPECT_NE(first.tsih, second.tsih);
   EXPECT_TRUE(first.sees_end());
@@ -158,9 +157,9 @@ TEST_F(DaemonTest, TheSameInitiatorPortTakesThePlaceOfItsOldSession) {
 
 TEST_F(DaemonTest, OtherInitiatorPortsStay) {
   RunningDaemon daemon;
-  RawInitiator first(daemon.port());
+  RawIscsi first(daemon.port());
   ASSERT_EQ(first.log_in(), 0);
-  RawInitiator second(daemon.port());
+  RawIscsi second(daemon.port());
   second.requests.header.isid[5] = std::byte{99};
   EXPECT_EQ(second.log_in(), 0);
   EXPECT_EQ(daemon->sessions().list().size(), 2u);
@@ -170,22 +169,22 @@ TEST_F(DaemonTest, OtherInitiatorPortsStay) {
 TEST_F(DaemonTest, ReinstatementsThatAreBrokenOff) {
   RunningDaemon daemon;
   for (int i = 0; i < 20; ++i) {
-    RawInitiator host(daemon.port());
+    RawIscsi host(daemon.port());
     ASSERT_TRUE(host.send(host.requests.at(1, 3, names())));
   }
   // Some of them may be served only now.
-  EXPECT_TRUE(eventually([&] { return RawInitiator(daemon.port()).log_in() == 0; }));
+  EXPECT_TRUE(eventually([&] { return RawIscsi(daemon.port()).log_in() == 0; }));
   EXPECT_TRUE(eventually([&] { return daemon->sessions().list().empty(); }));
 }
 
 TEST_F(DaemonTest, ThereIsOneConnectionASession) {
   RunningDaemon daemon;
-  RawInitiator first(daemon.port());
+  RawIscsi first(daemon.port());
   ASSERT_EQ(first.log_in(), 0);
-  RawInitiator second(daemon.port());
+  RawIscsi second(daemon.port());
   second.requests.header.tsih = first.tsih;
   EXPECT_EQ(second.log_in(), kCannotInclude);
-  RawInitiator third(daemon.port());
+  RawIscsi third(daemon.port());
   third.requests.header.tsih = static_cast<std::uint16_t>(first.tsih + 1);
   EXPECT_EQ(third.log_in(), kSessionMissing);
 }
@@ -194,12 +193,12 @@ TEST_F(DaemonTest, ConnectionsBeyondTheLimitAreClosed) {
   auto config = daemon_config();
   config.limits.connections = 1;
   RunningDaemon daemon(std::move(config));
-  RawInitiator first(daemon.port());
+  RawIscsi first(daemon.port());
   ASSERT_EQ(first.log_in(), 0);
-  RawInitiator second(daemon.port());
+  RawIscsi second(daemon.port());
   EXPECT_TRUE(second.sees_end());
   first.close();
-  EXPECT_TRUE(eventually([&] { return RawInitiator(daemon.port()).log_in() == 0; }));
+  EXPECT_TRUE(eventually([&] { return RawIscsi(daemon.port()).log_in() == 0; }));
 }
 
 TEST_F(DaemonTest, DrainsAtOnceWhenNobodyIsThere) {
@@ -212,7 +211,7 @@ TEST_F(DaemonTest, DrainAsksForLogout) {
   auto config = daemon_config();
   config.limits.drain_timeout = 60;
   RunningDaemon daemon(std::move(config));
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   ASSERT_EQ(host.log_in(), 0);
   daemon->drain();
   const auto message = host.receive();
@@ -233,7 +232,7 @@ TEST_F(DaemonTest, DrainAsksForLogout) {
 
 TEST_F(DaemonTest, DrainEndsWhoDoesNotLogOut) {
   RunningDaemon daemon;
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   ASSERT_EQ(host.log_in(), 0);
   daemon->drain();
   EXPECT_TRUE(host.sees_end());
@@ -245,9 +244,9 @@ TEST_F(DaemonTest, ASecondDrainDoesNotWait) {
   auto config = daemon_config();
   config.limits.drain_timeout = 3600;
   RunningDaemon daemon(std::move(config));
-  RawInitiator host(daemon.port());
+  RawIscsi host(daemon.port());
   ASSERT_EQ(host.log_in(), 0);
-  RawInitiator half(daemon.port());
+  RawIscsi half(daemon.port());
   ASSERT_TRUE(half.write("\x43"));
   daemon->drain();
   ASSERT_TRUE(host.receive());
@@ -266,7 +265,7 @@ TEST_F(DaemonTest, ReloadAddsTargets) {
   next.targets[1].name = "iqn.2026-11.org.example:disk2";
   daemon->reload(next);
   const auto logs_in = [&] {
-    RawInitiator host(daemon.port());
+    RawIscsi host(daemon.port());
     return host.log_in("InitiatorName=iqn.x:y|TargetName=iqn.2026-11.org.example:disk2|") == 0;
   };
   EXPECT_TRUE(eventually(logs_in));

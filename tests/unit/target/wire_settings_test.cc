@@ -61,6 +61,8 @@ TEST(Settings, CarryTheConfiguration) {
   EXPECT_FALSE(mpa.crc);
   EXPECT_EQ(mpa.inbound_reads, 3);
   EXPECT_EQ(mpa.emss, 8948u);
+  config.rdma.large_fpdus = true;
+  EXPECT_EQ(mpa_settings(config, 1448).emss, 65535u);
   EXPECT_EQ(iser_settings(config, iser::Dialect::rfc5046).command_window, 5u);
   EXPECT_EQ(session_limits(config.limits).nop_interval, Duration::zero());
 }
