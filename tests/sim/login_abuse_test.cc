@@ -2,6 +2,7 @@
 // are wrong. Each ends, costs nobody anything, and leaves nothing behind.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 #include "tests/support/hostile_fixture.h"
@@ -325,6 +326,13 @@ TEST_F(LoginAbuseTest, BadRequestsAreRefused) {
 
 enum class Leave { close, reset, half_close };
 
+const char* name_of(Leave how) {
+  return std::array{"Close", "Reset", "HalfClose"}[static_cast<std::size_t>(how)];
+}
+void PrintTo(Leave how, std::ostream* out) {
+  *out << name_of(how);
+}
+
 void leave(RawSocket& socket, Leave how) {
   switch (how) {
     case Leave::close:
@@ -418,11 +426,7 @@ TEST_P(GoneTest, DuringTheSwitch) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, GoneTest,
                          ::testing::Values(Leave::close, Leave::reset, Leave::half_close),
-                         [](const auto& info) {
-                           return info.param == Leave::close   ? "Close"
-                                  : info.param == Leave::reset ? "Reset"
-                                                               : "HalfClose";
-                         });
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace
 }  // namespace openiser::test

@@ -94,6 +94,18 @@ TEST_P(StormTest, Logouts) {
   }
 }
 
+// The data of a write never comes, nor anything else: a logout is not kept open for it.
+TEST_P(StormTest, ALogoutWithAnUnansweredReadEndsInTime) {
+  auto config = daemon_config();
+  config.limits.nop_timeout = 1;
+  serve(std::move(config));
+  RawSession session(port(), GetParam());
+  ASSERT_TRUE(
+      session.send(block_command(kWrite10, 0x20, session.next_cmd_sn(), 0, 8), {.write = kMemory}));
+  ASSERT_TRUE(session.send(logout(0x99, 0)));
+  EXPECT_TRUE(session.socket().sees_end());
+}
+
 TEST_P(StormTest, ManyAtOnce) {
   serve();
   std::vector<std::thread> threads;
