@@ -231,11 +231,12 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   }
 
   // Whether the connection went down with them, or the commands failed alone, shows at the end of
-  // the turn.
+  // the turn. A session that takes no more commands is about to end.
   void sort_failed() {
     auto failed = std::exchange(failed_, {});
     for (Command* command : failed) {
-      if (session_ || closing_ || given_up_) {
+      const bool alone = session_ && command->error != iscsi::errc::not_logged_in;
+      if (alone || closing_ || given_up_) {
         command->on_done(*command);
       } else {
         waiting_.push_back(command);
