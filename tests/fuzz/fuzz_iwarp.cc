@@ -1,8 +1,9 @@
 // Anything a peer may send to our RDMAP, from its first byte: MPA start-up, FPDUs, DDP, RDMAP.
 //
-// Input: flags, step, then either the stream as it is, or (framed) records: ULPDUs that are put
+// Input: flags, step, then either the stream as it is (with step 0 all of it was read before the
+// change into MPA mode), or (framed) records: ULPDUs that are put
 // into FPDUs with markers and CRC as agreed behind a good MPA frame. STags: see fixed_random.cc; of
-// three regions of 4 KiB the first is for both, the second for reads, the third for writes.
+// three regions of 64 KiB the first is for both, the second for reads, the third for writes.
 #include "rdmap/iwarp.h"
 
 #include <array>
@@ -28,19 +29,19 @@ enum Flags : std::uint8_t {
   small_segments = 128,
 };
 
+// Of a stream made of records, about.
+constexpr std::size_t kMostFramed = std::size_t{1} << 20;
+
 // Does what the first byte of each message it gets says; counts leases.
 class Client final : public rdmap::QueuePairClient {
  public:
   explicit Client(rdmap::QueuePair& queue_pair) : queue_pair_(queue_pair) {
-    constexpr rdmap::Access kAccess[] = {rdmap::Access::remote_read_write,
-                                         rdmap::Access::remote_read, rdmap::Access::remote_write};
-    for (std::size_t i = 0; i < regions_.size(); ++i)
-      regions_[i] = *queue_pair.register_memory(memory_[i], kAccess[i]);
+    for (std::size_t i = 0; i < regions_.size(); ++i) open_region(i);
   }
   void post_receive() {
     if (posted_ > 200) return;
+    queue_pair_.post_receive(Buffer::allocate(posted_ % 4 == 3 ? 32768 : 2048), 0);
     ++posted_;
-    queue_pair_.post_receive(Buffer::allocate(2048), 0);
   }
   // Every lease came back, and the end was told.
   void check() const { fuzz::require(posted_ == completed_ && ended_ == 1); }
@@ -92,9 +93,23 @@ class Client final : public rdmap::QueuePairClient {
         return regions_[(what >> 4) % regions_.size()].invalidate();
       case 4:
         return queue_pair_.disconnect();
+      case 5:
+        return open_region((what >> 4) % regions_.size());
+      case 6:
+        ++posted_;
+        return queue_pair_.post_send({.id = 0,
+                                      .head = Buffer::allocate(size),
+                                      .body = {},
+                                      .invalidate = rdmap::Stag{7},
+                                      .solicited_event = (what & 8) != 0});
       default:
         return;
     }
+  }
+  void open_region(std::size_t i) {
+    constexpr rdmap::Access kAccess[] = {rdmap::Access::remote_read_write,
+                                         rdmap::Access::remote_read, rdmap::Access::remote_write};
+    regions_[i] = *queue_pair_.register_memory(memory_[i], kAccess[i]);
   }
   void read(std::size_t size) {
     ++posted_;
@@ -102,7 +117,8 @@ class Client final : public rdmap::QueuePairClient {
   }
 
   rdmap::QueuePair& queue_pair_;
-  std::array<std::array<std::byte, 4096>, 3> memory_{};
+  // What is in it makes no difference.
+  static inline std::array<std::array<std::byte, 65536>, 3> memory_;
   std::array<rdmap::MemoryRegion, 3> regions_;
   std::size_t posted_ = 0;
   std::size_t completed_ = 0;
@@ -120,12 +136,19 @@ rdmap::MpaSettings settings_of(std::uint8_t flags) {
   if ((flags & small_segments) != 0) settings.emss = 256;
   settings.zero_based_offsets = true;
   settings.max_regions = 15;
-  settings.inbound_reads = settings.outbound_reads = 4;
+  settings.inbound_reads = settings.outbound_reads = (flags & small_segments) != 0 ? 4 : 128;
   return settings;
 }
 
-void feed_framed(ByteReader in, const rdmap::MpaSettings& settings, bool reply,
-                 fuzz::Feeder& feeder) {
+rdmap::MpaAnswer answer(Bytes private_data) {
+  rdmap::MpaAnswer answer;
+  answer.reject = !private_data.empty() && load_u8(private_data.data()) == 'R';
+  answer.private_data.assign(private_data.begin(), private_data.end());
+  return answer;
+}
+
+std::vector<std::byte> framed_stream(ByteReader in, const rdmap::MpaSettings& settings,
+                                     bool reply) {
   rdmap::MpaFrame frame;
   frame.kind = reply ? rdmap::MpaFrameKind::reply : rdmap::MpaFrameKind::request;
   frame.crc = settings.crc || settings.revision == 0;
@@ -134,25 +157,23 @@ void feed_framed(ByteReader in, const rdmap::MpaSettings& settings, bool reply,
   if (frame.revision == 2)
     frame.enhanced = {{.peer_to_peer = settings.peer_to_peer,
                        .rtr = {.send = true, .write = true, .read = true},
-                       .ird = 4,
-                       .ord = 4}};
-  feeder.feed(encode(frame));
+                       .ird = 128,
+                       .ord = 128}};
+  std::vector<std::byte> stream = encode(frame);
   // A responder is as good as its settings; at revision 0 both sides have markers and CRC.
   rdmap::FpduEncoder encoder(frame.crc, frame.markers);
-  while (in.remaining() > 0) {
+  while (in.remaining() > 0 && stream.size() < kMostFramed) {
     OutputQueue out;
-    const Bytes ulpdu = fuzz::take_record(in);
-    encoder.append(out, {}, ulpdu.first(std::min<std::size_t>(ulpdu.size(), rdmap::kMaxUlpdu)));
-    std::vector<std::byte> fpdu(out.size());
-    std::array<Bytes, 1024> pieces;
-    std::size_t at = 0;
-    const std::size_t n = out.gather(pieces);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::memcpy(fpdu.data() + at, pieces[i].data(), pieces[i].size());
-      at += pieces[i].size();
+    const std::vector<std::byte> ulpdu = fuzz::take_expanded(in);
+    encoder.append(out, {}, Bytes(ulpdu));
+    while (!out.empty()) {
+      Bytes piece;
+      out.gather({&piece, 1});
+      stream.insert(stream.end(), piece.begin(), piece.end());
+      out.consume(piece.size());
     }
-    feeder.feed(Bytes(fpdu).first(at));
   }
+  return stream;
 }
 
 void run(ByteReader in) {
@@ -160,15 +181,19 @@ void run(ByteReader in) {
   const std::size_t step = fuzz::step_of(in.u8());
   const rdmap::MpaSettings settings = settings_of(flags);
   const bool starts = (flags & initiator) != 0;
-  const auto queue_pair = rdmap::make_iwarp_queue_pair(
-      starts ? rdmap::MpaRole::initiator : rdmap::MpaRole::responder, settings, fuzz::kStart);
+  rdmap::Upgrade upgrade;
+  if (step == 1 && (flags & framed) == 0)
+    upgrade.already_read.assign(in.rest().begin(), in.rest().end());
+  const auto queue_pair =
+      rdmap::make_iwarp_queue_pair(starts ? rdmap::MpaRole::initiator : rdmap::MpaRole::responder,
+                                   settings, fuzz::kStart, upgrade, answer);
   Client client(*queue_pair);
   queue_pair->set_client(&client);
-  for (int i = 0; i < 8; ++i) client.post_receive();
+  for (int i = 0; i < 24; ++i) client.post_receive();
   fuzz::Feeder feeder(*queue_pair, step, fuzz::kStart);
   if ((flags & framed) != 0) {
-    feed_framed(in, settings, starts, feeder);
-  } else {
+    feeder.feed(framed_stream(in, settings, starts));
+  } else if (upgrade.already_read.empty()) {
     feeder.feed(in.rest());
   }
   feeder.pass_time(std::chrono::seconds(20));

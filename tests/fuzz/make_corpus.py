@@ -36,6 +36,11 @@ def record(content):
     return struct.pack(">H", len(content)) + content
 
 
+def expanded(start, size):
+    """A record of `size` bytes, zero behind `start` (take_expanded)."""
+    return struct.pack(">HB", 0x8000 | size, len(start)) + start
+
+
 # --- captures ---------------------------------------------------------------------------------
 
 
@@ -433,15 +438,32 @@ def make_iwarp():
     framed("writes", tagged(0, BOTH, 16, b"w" * 600, False), tagged(0, BOTH, 616, b"w" * 100),
            tagged(0, WRITES, 4092, b"last"), tagged(0, 0, 0), untagged(3, b"\7"))
     framed("reads", read_request(BOTH, 0, 64), read_request(READS, 100, 3000, msn=2), read_request(0, 0, 0, msn=3),
-           tagged(2, SINK, 0, b"a" * 32, False), tagged(2, SINK, 32, b"a" * 32),
-           untagged(3, b"\x42"), tagged(2, SINK, 0, b"b" * 16), tagged(2, SINK, 64, b"b" * 16))
-    framed("region_ends", read_request(READS, 0, 4096), untagged(3, b"\x13"), untagged(4, b"\7", msn=2, invalidate=BOTH))
+           tagged(2, SINK, 4096, b"a" * 32, False), tagged(2, SINK, 4128, b"a" * 32),
+           untagged(3, b"\x42"), tagged(2, SINK, 12288, b"b" * 16), untagged(3, b"\x02", msn=2), tagged(2, SINK, 0))
+    large = [expanded(tagged(0, BOTH, 0), 20000), *[record(untagged(3, b"\7", msn=n)) for n in (1, 2, 3)],
+             expanded(untagged(3, b"\7", msn=4, last=False), 1000),
+             expanded(untagged(3, msn=4, offset=982), 30000), expanded(untagged(3, b"\xF2", msn=5), 64),
+             expanded(tagged(0, WRITES, 1000), 17000)]
+    answers = [expanded(tagged(2, SINK, 4096), 64 + 14), expanded(untagged(3, b"\xF2"), 50),
+               expanded(tagged(2, SINK, 12288, last=False), 16398), expanded(tagged(2, SINK, 12288 + 16384), 16398)]
+    late = [expanded(tagged(0, BOTH, 0, last=False), 20000), record(untagged(4, b"\7", invalidate=BOTH)),
+            expanded(tagged(0, BOTH, 20000), 20000)]
+    revoked = [record(untagged(3, b"\3")), expanded(tagged(0, BOTH, 0), 20000)]
+    region_ends = [*[record(read_request(READS, 0, 65536, msn=n)) for n in range(1, 33)], record(untagged(3, b"\x13")), record(untagged(3, b"\x15", msn=2)),
+                   record(untagged(3, b"\6", msn=3))]
+    for name, records in (("revoked", revoked), ("region_ends", region_ends), ("large", large), ("answers", answers), ("late", late)):
+        for flags in (8, 9, 13, 11):
+            write("fuzz_iwarp", f"{name}_{flags}", bytes([flags, 7 if flags == 8 else 255]) + b"".join(records))
     framed("terminate", untagged(7, bytes([0x10, 0x01, 0xC0, 0]) + b"\0\x12" + untagged(3), 2))
     framed("bad", untagged(3, b"\7"), tagged(0, READS, 0, b"no right"))
     framed("disconnect", untagged(3, b"\x80"), untagged(3, b"\4", msn=2), untagged(3, b"\7", msn=3))
     old = [untagged(3, b"\x80", version=0), tagged(0, BOTH, 0, b"w", version=0)]
     for flags in (8 | 0x40, 8 | 0x40 | 4):
         write("fuzz_iwarp", f"consortium_{flags}", bytes([flags, 255]) + b"".join(map(record, old)))
+    stream = streams(ROOT / "tests/data" / "lio-iser-siw-stock.pcap")[0]
+    write("fuzz_iwarp", "upgrade", bytes([0, 0]) + stream[:2000])
+    write("fuzz_iwarp", "reject", bytes([0, 255]) + mpa(private=b"Rejected"))
+    write("fuzz_iwarp", "rejected", bytes([4, 255]) + mpa(True)[:16] + b"\x20\1\0\0")
     for revision, flag in ((1, 0x20), (2, 0), (2, 16)):
         for reply in (False, True):
             write("fuzz_iwarp", f"start_{revision}_{flag}_{reply}", bytes([flag | (4 if reply else 0), 9])
