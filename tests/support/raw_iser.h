@@ -1,4 +1,4 @@
-// An iSER initiator by hand, over a RawSocket: brought into full feature phase over either wire by
+// iSER by hand, over a RawSocket: as initiator brought into full feature phase over either wire by
 // the shortest way, then told message by message what to send.
 #pragma once
 
@@ -39,6 +39,9 @@ class RawIser {
  public:
   explicit RawIser(std::uint16_t port, Dialect dialect = Dialect::rfc7145)
       : socket(port), iwarp(socket), dialect_(dialect) {}
+
+  explicit RawIser(rdmap::Socket connected, Dialect dialect = Dialect::rfc7145)
+      : socket(std::move(connected)), iwarp(socket), dialect_(dialect) {}
 
   // --- up to full feature phase: the login status, or -1 for none ---
 

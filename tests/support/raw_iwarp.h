@@ -1,4 +1,4 @@
-// The initiator's side of MPA, DDP and RDMAP over a RawSocket, with nothing done on its own: every
+// One end of MPA, DDP and RDMAP over a RawSocket, with nothing done on its own: every
 // FPDU is made by the test, well-formed or not, and what comes back is taken apart one by one.
 #pragma once
 
@@ -90,6 +90,23 @@ class RawIwarp {
     encoder_ = rdmap::FpduEncoder(request.crc || reply.crc, reply.markers);
     decoder_ = rdmap::FpduDecoder(request.crc || reply.crc, request.markers);
     return reply;
+  }
+
+  // The other role: reads a Request and sends the Reply. False if there is none.
+  bool answer_start() {
+    std::string request = socket_.read(rdmap::kMpaHeaderSize);
+    if (request.size() == rdmap::kMpaHeaderSize)
+      request += socket_.read(load_be16(as_bytes(request).data() + rdmap::kMpaHeaderSize - 2));
+    const auto parsed = parse_mpa_frame(as_bytes(request), rdmap::MpaFrameKind::request);
+    if (!parsed || !*parsed) return false;
+    rdmap::MpaFrame reply = (*parsed)->frame;
+    encoder_ = rdmap::FpduEncoder(true, reply.markers);
+    decoder_ = rdmap::FpduDecoder(true, false);
+    reply.kind = rdmap::MpaFrameKind::reply;
+    reply.crc = true;
+    reply.markers = false;
+    reply.private_data = {};
+    return socket_.write(encode(reply));
   }
 
   // The next FPDU's bytes, markers included: the caller sends them, as they are or not.

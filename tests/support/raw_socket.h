@@ -1,4 +1,4 @@
-// A TCP connection to a daemon, entirely in a test's hands: any bytes out, what comes back in, each
+// A TCP connection, entirely in a test's hands: any bytes out, what comes back in, each
 // wait bounded so that a hang is a failure. Never sleeps.
 #pragma once
 
@@ -11,25 +11,32 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "rdmap/tcp/tcp.h"
 
 namespace openiser::test {
 
+inline sockaddr_in loopback_address(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
 class RawSocket {
  public:
+  // Connects to a port of this host.
   explicit RawSocket(std::uint16_t port)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    EXPECT_EQ(connect(fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const int one = 1;
-    setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    fcntl(fd(), F_SETFL, O_NONBLOCK);
+    const sockaddr_in address = loopback_address(port);
+    EXPECT_EQ(connect(fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    tune();
   }
+  // One that is connected.
+  explicit RawSocket(rdmap::Socket connected) : socket_(std::move(connected)) { tune(); }
 
   // False once the connection is gone, or when nobody takes the bytes.
   bool write(std::string_view bytes) {
@@ -83,6 +90,11 @@ class RawSocket {
 
  private:
   int fd() const { return socket_.fd(); }
+  void tune() {
+    const int one = 1;
+    setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    fcntl(fd(), F_SETFL, O_NONBLOCK);
+  }
   static constexpr int kPatienceMs = 20000;
 
   bool wait(short events) {
