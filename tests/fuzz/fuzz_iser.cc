@@ -49,6 +49,8 @@ enum class Deed : std::uint8_t {
   disconnect,
 };
 constexpr std::uint8_t kHoldBack = 0x80;  // nothing moves until the next deed
+constexpr std::uint8_t kBarely = 0x40;    // only a little does
+constexpr std::size_t kFewSteps = 3;
 
 iscsi::Parameters parameters_of(std::uint8_t flags, std::uint8_t more) {
   using HelloRequired = iscsi::Parameters::HelloRequired;
@@ -57,9 +59,13 @@ iscsi::Parameters parameters_of(std::uint8_t flags, std::uint8_t more) {
   p.rdma_extensions = true;
   p.initial_r2t = (more & initial_r2t) != 0;
   p.immediate_data = (more & no_immediate_data) == 0;
-  p.first_burst_length = 16384;
   p.max_cmd_sn = 16;
   if ((more & is_discovery) != 0) p.session_type = iscsi::SessionType::discovery;
+  if ((more & few_reads) != 0) {
+    p.max_outstanding_r2t = 8;
+    p.max_burst_length = 4096;
+  }
+  p.first_burst_length = std::min<std::uint32_t>(p.max_burst_length, 16384);
   if ((flags & few_unexpected) != 0)
     p.own_max_outstanding_unexpected_pdus = p.peer_max_outstanding_unexpected_pdus = 2;
   p.tagged_buffer_for_solicited_data_only = (flags & solicited_only) != 0;
@@ -246,7 +252,14 @@ void run(ByteReader in) {
     while (in.remaining() > 0) {
       const std::uint8_t deed = in.u8();
       perform(static_cast<Deed>(deed & 7), fuzz::take_record(in), subject, peer);
-      if ((deed & kHoldBack) == 0) settle(subject, *peer_end, link);
+      if ((deed & kHoldBack) != 0) continue;
+      if ((deed & kBarely) == 0) {
+        settle(subject, *peer_end, link);
+      } else {
+        subject.settle();
+        peer_end->flush();
+        link.run(kFewSteps);
+      }
     }
     settle(subject, *peer_end, link);
     subject.end();

@@ -1,7 +1,9 @@
 // Anything a logged-in initiator may send over plain iSCSI: framing, session and device server over
 // LUNs in memory.
 //
-// Input: flags, step, what the target does by itself at the end, then the stream without digests.
+// Input: flags, step, what the target does by itself at the end (with the top bit the initiator
+// takes no answers before), then the stream without digests. With step 0 all of it was read before
+// the end of the login.
 #include "iscsi/tcp_datamover/tcp_datamover.h"
 #include "tests/fuzz/digests.h"
 #include "tests/fuzz/stream_feeder.h"
@@ -32,13 +34,22 @@ void run(ByteReader in) {
   const std::uint8_t act = in.u8();
   BufferPool pool(std::size_t{64} << 20);
   {
-    const auto datamover = iscsi::make_tcp_datamover(iscsi::Role::target, parameters, pool);
+    const auto stream = fuzz::with_digests(in.rest(), parameters);
+    const bool already_read = step == 1;
+    const auto datamover =
+        iscsi::make_tcp_datamover(iscsi::Role::target, parameters, pool, {},
+                                  already_read ? stream : std::vector<std::byte>());
     fuzz::TargetEnd target(parameters, *datamover);
     fuzz::Feeder feeder(*datamover, step, fuzz::kStart);
-    feeder.feed(fuzz::with_digests(in.rest(), parameters));
+    feeder.stall((act & 0x80) != 0);
+    if (!already_read) feeder.feed(stream);
     target.turn();
     feeder.settle();
-    if (act > 0 && !target.ended()) target.act(act);
+    feeder.stall(false);
+    feeder.settle();
+    target.turn();
+    feeder.settle();
+    if ((act & 0x7f) > 0 && !target.ended()) target.act(act);
     target.turn();
     feeder.settle();
     feeder.close();

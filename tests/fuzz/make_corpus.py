@@ -182,6 +182,10 @@ def scsi_scripts():
         + c.read(cdb10(0x5A, 0x3F << 24, 255), 255)
         + c.read(bytes([0x03, 0, 0, 0, 96, 0]), 96)
         + c.read(bytes([0xA3, 0x0C, 0]) + bytes(3) + words(4096) + bytes(2), 4096)
+        + c.read(bytes([0xA3, 0x0C, 0x80]) + bytes(3) + words(4096) + bytes(2), 4096)
+        + c.read(bytes([0xA3, 0x0C, 0x81, 0x28, 0, 0]) + words(64) + bytes(2), 64)
+        + c.read(bytes([0xA3, 0x0C, 2, 0x9E, 0, 0x10]) + words(64) + bytes(2), 64)
+        + c.read(bytes([0x12, 1, 0x86, 0, 255, 0]), 255)
         + c.scsi(bytes([0x1B, 0, 0, 0, 1, 0]))
     )
     yield "read", lambda c: (
@@ -205,6 +209,8 @@ def scsi_scripts():
         + c.scsi(cdb10(0x35, 0, 0))
         + c.write(cdb10(0x2F, 0, 1, 2), 512, bytes(512))
         + c.write(cdb10(0x2F, 0, 1, 0), 0)
+        + c.write(cdb10(0x2F, 0, 8, 6), 512, bytes(512))
+        + c.read(cdb10(0x28, 0, 2, 0x18), 1024)
     )
     yield "manage_blocks", lambda c: (
         c.write(cdb10(0x42, 0, 24), 24, struct.pack(">HHIQII", 22, 16, 0, 8, 4, 0))
@@ -235,6 +241,11 @@ def scsi_scripts():
         + c.scsi([0], immediate=True)
         + c.log_out()
     )
+    yield "large", lambda c: (
+        b"".join(c.read(cdb10(0x28, 8 * n, 64), 262144, lun=1) for n in range(8))
+        + c.write(cdb10(0x2A, 0, 64), 262144, lun=1)
+        + c.manage(1, c.itt - 3)
+    )
     yield "out_of_order", lambda c: out_of_order(c)
 
 
@@ -249,6 +260,11 @@ def make_target():
         stream = b"".join(c.read(cdb, 96) for cdb in SETTLE) + script(c)
         for variant, flags, step in (("", 2, 255), ("_digests", 0x8 | 0x10 | 2, 3), ("_small", 0x20 | 0x40 | 0x80, 20)):
             write("fuzz_target", name + variant, bytes([flags, step, len(name) % 4]) + stream)
+        if name == "large":
+            write("fuzz_target", "stalled", bytes([2, 255, 0x80]) + stream)
+            write("fuzz_target", "stalled_reset", bytes([2, 255, 0x81]) + stream + c.manage(5) + c.manage(6))
+        if name == "write":
+            write("fuzz_target", "already_read", bytes([2, 0, 0]) + stream)
     c = Commands()
     stream = c.ask("SendTargets=All|") + c.ask("SendTargets=|") + c.ask("SendTargets=iqn.a|") + c.log_out()
     write("fuzz_target", "discovery", bytes([4, 255, 0]) + stream)
@@ -492,8 +508,8 @@ def hello(kind, version, reads, size):
     return struct.pack(">BBH", kind << 4, version << 4 | version, reads).ljust(size, b"\0")
 
 
-def deed(what, content=b"", hold=False):
-    return bytes([what | (0x80 if hold else 0)]) + record(content)
+def deed(what, content=b"", hold=False, barely=False):
+    return bytes([what | (0x80 if hold else 0) | (0x40 if barely else 0)]) + record(content)
 
 
 def make_iser():
@@ -521,6 +537,18 @@ def make_iser():
                   + deed(REVOKE) + deed(WAIT, b"\x1f") + deed(ACT, b"\0") + deed(DISCONNECT))
         for more in (0, 1, 4, 16):
             write("fuzz_iser", f"aborts{name}_{more}", bytes([flags | (32 if more == 1 else 0), more]) + greeting + settle + script)
+    for number, last in enumerate((deed(DISCONNECT), deed(ACT, b"\3", barely=True), deed(REVOKE), b"")):
+        c = Commands()
+        waiting = b"".join(deed(SEND, iser(c.read(cdb, 96), read=FIRST)) for cdb in SETTLE)
+        waiting += deed(SEND, iser(c.write(cdb10(0x2A, 0, 64), 32768), write=FIRST), barely=True)
+        waiting += deed(SEND, iser(c.manage(1, c.itt - 1)), hold=True)
+        waiting += deed(SEND, iser(c.write(cdb10(0x2A, 0, 64), 32768), write=FIRST), barely=True)
+        write("fuzz_iser", f"waiting_{number}", bytes([1 | NO_INVALIDATE, 4 | 1]) + waiting + last + deed(WAIT, b"\1"))
+    c = Commands()
+    write("fuzz_iser", "bidirectional", bytes([1 | NO_INVALIDATE, 0])
+          + b"".join(deed(SEND, iser(c.read(cdb, 96), read=FIRST)) for cdb in SETTLE)
+          + deed(SEND, iser(c.scsi([0x53], 0xE0, 512, b"b" * 512, ahs=struct.pack(">HBBI", 5, 2, 0, 1024)),
+                            write=FIRST, read=FIRST)))
     c = Commands()
     write("fuzz_iser", "hello_to_target", bytes([1 | 8, 4]) + deed(SEND, hello(2, 10, 1, 28))
           + deed(SEND, iser(c.read(INQUIRY, 96), read=FIRST)) + deed(SEND, iser(c.write(cdb10(0x2A, 0, 1), 512), write=FIRST)))

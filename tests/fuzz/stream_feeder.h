@@ -34,6 +34,8 @@ class Feeder final : public StreamHost {
       settle();
     }
   }
+  // A peer that takes nothing of what is sent, until it does again.
+  void stall(bool stalled) { stalled_ = stalled; }
   void pass_time(Duration some) {
     now_ += some;
     settle();
@@ -43,6 +45,7 @@ class Feeder final : public StreamHost {
     for (int turns = 0; turns < 1000; ++turns) {
       if (const auto deadline = endpoint_.deadline(); deadline && *deadline <= now_)
         endpoint_.expired(now_);
+      if (stalled_) return;
       std::array<Bytes, 16> pieces;
       const std::size_t n = endpoint_.gather(pieces);
       std::size_t size = 0;
@@ -70,6 +73,7 @@ class Feeder final : public StreamHost {
   StreamEndpoint& endpoint_;
   const std::size_t step_;
   Time now_;
+  bool stalled_ = false;
 };
 
 }  // namespace openiser::fuzz

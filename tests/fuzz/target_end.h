@@ -14,11 +14,10 @@ class TargetEnd final : public iscsi::SessionHost {
  public:
   // Needs `datamover` for as long as it lives.
   TargetEnd(const iscsi::Parameters& parameters, iscsi::Datamover& datamover)
-      : nexus_(
-            target::make_nexus(device(), {"iqn.i,i,0x00", "iqn.t,t,0x0001", 1}, loop(), engine())) {
+      : nexus_(nexus_of("iqn.i,i,0x00")), bystander_(nexus_of("iqn.j,i,0x00")) {
     iscsi::TargetSessionLimits limits;
     limits.command_window = 64;
-    limits.buffer_bytes = std::size_t{2} << 20;
+    limits.buffer_bytes = std::size_t{512} << 10;
     const bool normal = parameters.session_type == iscsi::SessionType::normal;
     session_ = iscsi::TargetSession::create(parameters, datamover, normal ? nexus_.get() : nullptr,
                                             *this, limits);
@@ -68,6 +67,9 @@ class TargetEnd final : public iscsi::SessionHost {
         target::StoreEngine::create(loop(), target::StoreEngine::Kind::threads);
     return *engine;
   }
+  std::unique_ptr<iscsi::TaskHandler> nexus_of(const char* initiator_port) {
+    return target::make_nexus(device_, {initiator_port, "iqn.t,t,0x0001", 1}, loop(), engine());
+  }
   // LUN 0: 64 KiB in memory; LUN 1: nothing behind 1 TiB of large blocks.
   static std::shared_ptr<target::TargetDevice> device() {
     auto device = std::make_shared<target::TargetDevice>();
@@ -84,7 +86,10 @@ class TargetEnd final : public iscsi::SessionHost {
 
   Time now_ = kStart;
   int ended_ = 0;
+  const std::shared_ptr<target::TargetDevice> device_ = device();
   std::unique_ptr<iscsi::TaskHandler> nexus_;
+  // Another initiator's, which hears of what this one does to the units.
+  std::unique_ptr<iscsi::TaskHandler> bystander_;
   std::unique_ptr<iscsi::TargetSession> session_;
 };
 
