@@ -215,7 +215,7 @@ int scsi(const Common& common, const ScsiArguments& arguments) {
            has_sense_key(scsi_error(command.status, command.sense), kUnitAttention));
   if (command.error) throw SessionError("the command was not answered: " + command.error.message());
   const std::int64_t missing = command.residual < 0 ? -command.residual : 0;
-  in.resize(in.size() - std::min<std::size_t>(in.size(), static_cast<std::size_t>(missing)));
+  in.erase(in.end() - std::min(missing, static_cast<std::int64_t>(in.size())), in.end());
   const ErrorCode status = scsi_error(command.status, command.sense);
   if (common.json) {
     std::string hex;
