@@ -7,6 +7,7 @@ extern "C" {
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/hex.h"
 #include "initiator/scsi_error.h"
 
 namespace openiser::initiator {
@@ -155,13 +156,7 @@ std::string designator_text(const scsi_inquiry_device_designator& d) {
   const std::string_view raw(d.designator,
                              static_cast<std::size_t>(std::max(d.designator_length, 0)));
   if (d.code_set != SCSI_CODESET_BINARY) return std::string(raw);
-  std::string hex;
-  for (const char c : raw) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", static_cast<unsigned char>(c));
-    hex += two;
-  }
-  return hex;
+  return to_hex(as_bytes(raw));
 }
 
 void ask_names(Session& session, std::uint16_t lun, LunDescription& out) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "iscsi/errors.h"
 #include "target/scsi/nexus.h"
@@ -13,22 +14,12 @@ namespace openiser::target {
 
 namespace {
 
-std::string hex(Bytes bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "0x";
-  for (const std::byte byte : bytes) {
-    text += kDigits[load_u8(&byte) >> 4];
-    text += kDigits[load_u8(&byte) & 15];
-  }
-  return text;
-}
-
 // RFC 7143 section 4.4.1: SCSI port names.
 NexusIdentity identity_of(const iscsi::Parameters& parameters, std::uint16_t portal_group_tag) {
   std::array<std::byte, 2> tag;
   store_be16(tag.data(), portal_group_tag);
-  return {.initiator_port = parameters.initiator_name + ",i," + hex(parameters.isid),
-          .target_port = normalised_name(parameters.target_name) + ",t," + hex(tag),
+  return {.initiator_port = parameters.initiator_name + ",i,0x" + to_hex(parameters.isid),
+          .target_port = normalised_name(parameters.target_name) + ",t,0x" + to_hex(tag),
           .relative_target_port = portal_group_tag};
 }
 

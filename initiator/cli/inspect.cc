@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/hex.h"
 #include "initiator/cli/commands.h"
 #include "initiator/cli/output.h"
 #include "initiator/lun.h"
@@ -94,9 +95,8 @@ Json description(const LunDescription& lun) {
   const BlockDeviceProperties& p = lun.properties;
   Json pages = Json::array();
   for (const std::uint8_t page : lun.vpd_pages) {
-    std::array<char, 8> number{};
-    std::snprintf(number.data(), number.size(), "%02x", page);
-    pages.push_back(std::string(number.data()) + " " + page_name(page));
+    const std::byte number{page};
+    pages.push_back(to_hex({&number, 1}) + " " + page_name(page));
   }
   return {{"vendor", p.vendor},
           {"product", p.product},
@@ -218,16 +218,10 @@ int scsi(const Common& common, const ScsiArguments& arguments) {
   in.erase(in.end() - std::min(missing, static_cast<std::int64_t>(in.size())), in.end());
   const ErrorCode status = scsi_error(command.status, command.sense);
   if (common.json) {
-    std::string hex;
-    for (const std::byte b : in) {
-      char two[3];
-      std::snprintf(two, sizeof two, "%02x", static_cast<unsigned>(b));
-      hex += two;
-    }
     const Json answer{{"status", command.status},
                       {"words", status ? status.message() : "GOOD"},
                       {"residual", command.residual},
-                      {"data", hex}};
+                      {"data", to_hex(in)}};
     std::cout << answer.dump(2) << '\n';
   } else {
     std::cout << hex_dump(in) << "status: " << (status ? status.message() : "GOOD") << '\n';

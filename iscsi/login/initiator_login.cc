@@ -4,6 +4,7 @@
 // transit. Every response is answered by exactly one request.
 #include <utility>
 
+#include "base/hex.h"
 #include "iscsi/login/login.h"
 #include "iscsi/login/negotiator.h"
 #include "iscsi/login/text_exchange.h"
@@ -18,13 +19,8 @@ constexpr auto kFullFeature = static_cast<std::uint8_t>(Stage::full_feature);
 constexpr std::uint32_t kFirstCmdSn = 1;
 
 std::string status_in_hex(const LoginResponse& response) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "0x";
-  for (const std::uint8_t byte : {response.status_class, response.status_detail}) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  const std::array status{std::byte{response.status_class}, std::byte{response.status_detail}};
+  return "0x" + to_hex(status);
 }
 
 }  // namespace

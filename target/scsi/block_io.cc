@@ -10,23 +10,12 @@ namespace {
 
 // A read is cut into pieces, up to four of which are under way: the first can go out while the
 // next are being read, and a long read takes little memory.
-constexpr std::size_t kReadPiece = std::size_t{256} << 10;
-
 class ReadJob final : public Job {
  public:
   Step prepare(Command& command, StoreSlot& slot) const override {
-    Work& work = command.work();
+    const Work& work = command.work();
     if (work.position == work.length) return Step::done;
-    const std::size_t wanted = std::min<std::uint64_t>(kReadPiece, work.length - work.position);
-    slot.buffer = command.take_buffer(wanted, command.unit()->block_size());
-    if (!slot.buffer) return Step::wait_for_memory;
-    slot.operation = StoreRequest::Operation::read;
-    slot.offset = work.offset + work.position;
-    slot.length = slot.buffer.size();
-    slot.piece = slot.buffer.bytes();
-    slot.pieces = {&slot.piece, 1};
-    work.position += slot.length;
-    return Step::submit;
+    return read_piece(command, slot, take_piece(command));
   }
   void consume(Command& command, StoreSlot& slot) const override {
     Work& work = command.work();

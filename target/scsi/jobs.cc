@@ -124,17 +124,16 @@ std::optional<std::uint64_t> first_difference(const iscsi::DataPieces& data, std
   return compared;
 }
 
-Job::Step prepare_comparison(Command& command, StoreSlot& slot) {
-  constexpr std::size_t kPiece = std::size_t{256} << 10;
+Buffer take_piece(Command& command) {
+  const Work& work = command.work();
+  const std::size_t wanted = std::min<std::uint64_t>(kReadPiece, work.length - work.position);
+  return command.take_buffer(wanted, command.unit()->block_size());
+}
+
+Job::Step read_piece(Command& command, StoreSlot& slot, Buffer buffer) {
+  if (!buffer) return Job::Step::wait_for_memory;
   Work& work = command.work();
-  if (work.position == work.length) return Job::Step::done;
-  const std::uint32_t block = command.unit()->block_size();
-  const std::size_t wanted = std::min<std::uint64_t>(kPiece, work.length - work.position);
-  slot.buffer = command.take_buffer(wanted, block);
-  // The session's memory may all be write data of commands like this one, which end only when they
-  // have compared it: a block of our own lets this one go on.
-  if (!slot.buffer && command.is_idle()) slot.buffer = Buffer::allocate(block);
-  if (!slot.buffer) return Job::Step::wait_for_memory;
+  slot.buffer = std::move(buffer);
   slot.operation = StoreRequest::Operation::read;
   slot.offset = work.offset + work.position;
   slot.length = slot.buffer.size();
@@ -142,6 +141,16 @@ Job::Step prepare_comparison(Command& command, StoreSlot& slot) {
   slot.pieces = {&slot.piece, 1};
   work.position += slot.length;
   return Job::Step::submit;
+}
+
+Job::Step prepare_comparison(Command& command, StoreSlot& slot) {
+  const Work& work = command.work();
+  if (work.position == work.length) return Job::Step::done;
+  Buffer buffer = take_piece(command);
+  // The session's memory may all be write data of commands like this one, which end only when they
+  // have compared it: a block of our own lets this one go on.
+  if (!buffer && command.is_idle()) buffer = Buffer::allocate(command.unit()->block_size());
+  return read_piece(command, slot, std::move(buffer));
 }
 
 void gather_pieces(Command& command) {

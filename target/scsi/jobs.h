@@ -33,6 +33,14 @@ bool data_is_whole(Command& command, std::uint64_t length);
 std::optional<std::uint64_t> first_difference(const iscsi::DataPieces& data, std::uint64_t at,
                                               Bytes bytes);
 
+// How much of a range is read at a time.
+inline constexpr std::size_t kReadPiece = std::size_t{256} << 10;
+
+// Memory for the next piece of the work's range, in whole blocks; empty when there is none now.
+Buffer take_piece(Command& command);
+// The next piece of the work's range, to be read into `buffer`; waits for memory if that is empty.
+Job::Step read_piece(Command& command, StoreSlot& slot, Buffer buffer);
+
 // The next piece of the work's range, to be read and compared.
 Job::Step prepare_comparison(Command& command, StoreSlot& slot);
 

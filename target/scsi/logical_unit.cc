@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/hex.h"
 #include "target/scsi/mailbox.h"
 #include "target/scsi/nexus_state.h"
 #include "target/scsi/unit.h"
@@ -22,14 +23,9 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
 }
 
 std::string default_serial(const std::string& target_name, std::uint16_t lun) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::uint64_t h = hash(target_name + "," + std::to_string(lun), 1);
-  std::string serial(16, '0');
-  for (char& c : serial) {
-    c = kDigits[h >> 60];
-    h <<= 4;
-  }
-  return serial;
+  std::array<std::byte, 8> serial;
+  store_be64(serial.data(), hash(target_name + "," + std::to_string(lun), 1));
+  return to_hex(serial);
 }
 
 // SPC-4 section 7.8.6.6.5. The company identifier is in the space for local administration, as we

@@ -6,29 +6,14 @@
 #include "iscsi/tcp_datamover/tcp_datamover.h"
 #include "tests/fuzz/digests.h"
 #include "tests/fuzz/initiator_end.h"
+#include "tests/fuzz/parameters.h"
 #include "tests/fuzz/stream_feeder.h"
 
 namespace openiser {
 namespace {
 
-iscsi::Parameters parameters_of(std::uint8_t flags) {
-  iscsi::Parameters p;
-  p.tsih = 1;
-  p.initial_r2t = (flags & 1) != 0;
-  p.immediate_data = (flags & 2) != 0;
-  if ((flags & 4) != 0) p.session_type = iscsi::SessionType::discovery;
-  if ((flags & 8) != 0) p.header_digest = iscsi::Digest::crc32c;
-  if ((flags & 16) != 0) p.data_digest = iscsi::Digest::crc32c;
-  if ((flags & 32) != 0) p.max_send_data_segment_length = p.max_burst_length = 512;
-  if ((flags & 64) != 0) p.max_outstanding_r2t = 4;
-  if ((flags & 128) != 0) p.protocol_level = 2;
-  p.first_burst_length = std::min<std::uint32_t>(p.max_burst_length, 16384);
-  p.max_cmd_sn = 8;
-  return p;
-}
-
 void run(ByteReader in) {
-  const iscsi::Parameters parameters = parameters_of(in.u8());
+  const iscsi::Parameters parameters = fuzz::parameters_of(in.u8(), 16384, 8);
   const std::size_t step = fuzz::step_of(in.u8());
   BufferPool pool(std::size_t{64} << 20);
   {

@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/event_ring.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/serial.h"
 
@@ -40,6 +41,11 @@ TEST(Crc32c, IsTheSameInPiecesAtEveryCut) {
     const Bytes view(bytes);
     EXPECT_EQ(Crc32c().update(view.first(cut)).update(view.subspan(cut)).value(), whole) << cut;
   }
+}
+
+TEST(Hex, IsTwoLowerCaseDigitsAByte) {
+  EXPECT_EQ(to_hex(as_bytes(std::string_view("\0\x7f\xa5\xff", 4))), "007fa5ff");
+  EXPECT_EQ(to_hex({}), "");
 }
 
 TEST(Serial, ComparesAcrossTheWrap) {
