@@ -1,5 +1,6 @@
 #include "target/device_builder.h"
 
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -8,6 +9,9 @@
 namespace openiser::target {
 
 namespace {
+
+// For what a daemon killed just now has left to the kernel to end.
+constexpr std::chrono::seconds kLockWait{10};
 
 Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
   switch (lun.kind) {
@@ -18,7 +22,7 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
     case config::Lun::Kind::file:
       break;
   }
-  return open_file_store(lun.path, lun.size, lun.read_only);
+  return open_file_store(lun.path, lun.size, lun.read_only, kLockWait);
 }
 
 std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun) {

@@ -9,29 +9,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "target/store/blocking_io.h"
 #include "target/store/store.h"
 
 namespace openiser::target {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // Reads that the page cache can answer are done on the spot: a copy is quicker than a round through
 // any engine. On tmpfs everything is memory, and io_uring would send each request to a worker
@@ -92,16 +80,29 @@ void sync_folder_of(const std::string& path) {
   if (fd) fsync(fd.get());
 }
 
-Result<Descriptor> open_locked(const std::string& path, bool create, bool read_only) {
+// Whoever has the file open for writing has it alone; readers may share. Held until closed, and it
+// also keeps two LUNs of one daemon apart. A killed daemon's io_uring lets go of the file, and with
+// it of the lock, only once the kernel has ended what it had begun: that comes after the process's
+// end, and to take the file before it would let an old write in over a new one.
+ErrorCode lock_file(int fd, bool read_only, std::chrono::milliseconds wait) {
+  constexpr std::chrono::milliseconds kPause{20};
+  while (flock(fd, (read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return last_system_error();
+    if (wait <= std::chrono::milliseconds(0)) {
+      return ErrorCode(EBUSY, boost::system::generic_category());
+    }
+    std::this_thread::sleep_for(kPause);
+    wait -= kPause;
+  }
+  return {};
+}
+
+Result<Descriptor> open_locked(const std::string& path, bool create, bool read_only,
+                               std::chrono::milliseconds lock_wait) {
   const int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create ? O_CREAT : 0);
   Descriptor file(open(path.c_str(), flags, 0600));
   if (!file) return last_system_error();
-  // Whoever has the file open for writing has it alone; readers may share. Held until closed, and
-  // it also keeps two LUNs of one daemon apart.
-  if (flock(file.get(), (read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return ErrorCode(EBUSY, boost::system::generic_category());
-    return last_system_error();
-  }
+  if (const ErrorCode error = lock_file(file.get(), read_only, lock_wait)) return error;
   return file;
 }
 
@@ -142,10 +143,11 @@ bool is_tmpfs(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uint64_t size,
-                                               bool read_only) {
+                                               bool read_only,
+                                               std::chrono::milliseconds lock_wait) {
   const bool create = !read_only && size != 0;
   const bool is_new = create && access(path.c_str(), F_OK) != 0;
-  auto file = open_locked(path, create, read_only);
+  auto file = open_locked(path, create, read_only, lock_wait);
   if (!file) return file.error();
   const int fd = file->get();
   const auto fitted = fit_size(fd, size, read_only);

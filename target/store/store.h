@@ -3,6 +3,7 @@
 // asynchronous and complete on the thread that submitted them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -72,8 +73,10 @@ class Store {
   virtual void submit(StoreEngine& engine, StoreRequest& request) = 0;
 };
 
-Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uint64_t size,
-                                               bool read_only);
+// Somebody else's lock on the file is waited for as long as `lock_wait`, then the error is EBUSY.
+Result<std::unique_ptr<Store>> open_file_store(
+    const std::string& path, std::uint64_t size, bool read_only,
+    std::chrono::milliseconds lock_wait = std::chrono::milliseconds(0));
 std::unique_ptr<Store> make_memory_store(std::uint64_t size, bool read_only = false);
 // Reads give zeroes, writes vanish: for measuring everything else.
 std::unique_ptr<Store> make_null_store(std::uint64_t size);

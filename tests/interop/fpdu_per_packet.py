@@ -41,19 +41,25 @@ class Direction:
         self.first = None
         self.data = bytearray()
         self.times = []  # (end offset, time)
+        self.early = []  # (offset, time, payload) of what was captured before what comes in front of it
 
     def add(self, when, seq, flags, payload):
         if flags & 2:
             self.first = (seq + 1) & 0xffffffff
         if self.first is None or not payload:
             return
-        offset = (seq - self.first) & 0xffffffff
-        if offset > len(self.data):
+        self.early.append(((seq - self.first) & 0xffffffff, when, payload))
+        self.early.sort(key=lambda segment: segment[0])
+        while self.early and self.early[0][0] <= len(self.data):
+            offset, _, payload = self.early.pop(0)
+            new = payload[len(self.data) - offset:]
+            if new:
+                self.data += new
+                self.times.append((len(self.data), when))
+
+    def check_whole(self):
+        if self.early:
             raise SystemExit(f"the capture has a hole at byte {len(self.data)} of a stream")
-        new = payload[len(self.data) - offset:]
-        if new:
-            self.data += new
-            self.times.append((len(self.data), when))
 
     def time_of(self, offset):
         return next(when for end, when in self.times if end >= offset)
@@ -123,6 +129,8 @@ def main():
         ways[0 if source == client else 1].add(when, seq, flags, payload)
     segments = []
     for client, ways in connections.items():
+        for way in ways:
+            way.check_whole()
         segments += cut(((client, port), ways))
     segments.sort(key=lambda s: (s[0], s[1] != "start"))
     reached = {}

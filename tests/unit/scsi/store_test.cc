@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "rdmap/tcp/event_loop.h"
 #include "tests/support/bytes.h"
@@ -321,6 +322,17 @@ TEST_P(FileStoreTest, SecondWriterIsKeptOut) {
   const auto first = open_store(4096);
   EXPECT_EQ(error_of(4096), EBUSY);
   EXPECT_EQ(error_of(4096, true), EBUSY);
+}
+
+TEST_P(FileStoreTest, ALockIsWaitedFor) {
+  auto first = open_store(4096);
+  std::thread letting_go([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    first.reset();
+  });
+  const auto second = open_file_store(path(), 4096, false, std::chrono::seconds(60));
+  letting_go.join();
+  EXPECT_TRUE(second);
 }
 
 TEST_P(FileStoreTest, ReadersShare) {
