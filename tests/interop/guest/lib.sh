@@ -60,7 +60,9 @@ cell() {
     # shellcheck disable=SC2053  # patterns are meant
     [[ -z ${CELLS:-} || $name == $CELLS || $name == setup ]] || return 0
     [[ -z ${PCAP:-} ]] || { tcpdump -i any -s 0 -B 65536 -U -w "/out/$name.pcap" tcp >/dev/null 2>&1 & local sniffer=$!; sleep 1; }
-    run_limited "$log" "$@" || status=$?
+    # No `||` from here up to main(): bash would ignore `set -e` in all that is called.
+    run_limited "$log" "$@"
+    status=$?
     [[ -z ${PCAP:-} ]] || { sleep 1; kill -INT "$sniffer"; wait "$sniffer"; }
     case $status in
         0) report "$name" passed $((SECONDS - start)) "" ;;
@@ -75,7 +77,8 @@ main() {
         exit
     fi
     : >/out/cells
-    cell setup setup || exit 1
+    cell setup setup
+    [[ $? == 0 ]] || exit 1
     cells
     rm -rf "$OPENISER_RUN_DIR"
     cut -f 2 /out/cells | grep -q FAILED && exit 1
@@ -177,9 +180,11 @@ session_negotiated() { iscsiadm -m session -P 3; }
 lio=/sys/kernel/config/target
 # lio_target SIZE: LUN 0 on a file, open to every initiator
 lio_target() {
-    modprobe -a target_core_mod target_core_file iscsi_target_mod
     local disk=$lio/core/fileio_0/disk tpg=$lio/iscsi/$iqn/tpgt_1 attribute
-    mkdir -p /etc/target "$disk"
+    mkdir -p /etc/target
+    modprobe -a target_core_mod target_core_file iscsi_target_mod
+    mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+    mkdir -p "$disk"
     truncate -s "$1" /dev/shm/lio.img
     echo "fd_dev_name=/dev/shm/lio.img,fd_dev_size=$(stat -c %s /dev/shm/lio.img)" >"$disk/control"
     echo 1 >"$disk/enable"
