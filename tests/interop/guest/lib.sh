@@ -80,6 +80,7 @@ main() {
     cell setup setup
     [[ $? == 0 ]] || exit 1
     cells
+    dmesg >/out/dmesg.log
     rm -rf "$OPENISER_RUN_DIR"
     cut -f 2 /out/cells | grep -q FAILED && exit 1
     exit 0
@@ -126,7 +127,8 @@ start_target() {
     line=$(wc -l </out/target.log)
     echo $((line + 1)) >/run/target.log.start
     sed -n 's/^portals: \[\(.*\)\]/\1/p' /run/target.yaml | tr ',' '\n' >/run/portals
-    in_peer "$BIN/iser-targetd" --config /run/target.yaml 2>>/out/target.log </dev/null &
+    # exec, so that the process whose id is kept is the target itself
+    (exec ip netns exec peer "$BIN/iser-targetd" --config /run/target.yaml) 2>>/out/target.log </dev/null &
     echo $! >/run/target.pid
     wait_for 30 target_listens
 }
@@ -173,6 +175,10 @@ disk_of() {
     wait_for 30 has_disk "$@" || fail "no disk for LUN $1"
     echo "/dev/$(basename "$(disk_path "$@")")"
 }
+# sg_of LUN [SESSION_GLOB]: prints /dev/sgN
+sg_of() { echo "/dev/$(basename "$(compgen -G "/sys/block/$(basename "$(disk_of "$@")")/device/scsi_generic/sg*")")"; }
+# tmf_requests: how many task management requests the sessions have sent
+tmf_requests() { iscsiadm -m session -s | awk '$1 == "tmfcmd_pdus:" { n += $2 } END { print n + 0 }'; }
 session_negotiated() { iscsiadm -m session -P 3; }
 
 # ---- LIO, the kernel's target
@@ -189,6 +195,8 @@ lio_target() {
     echo "fd_dev_name=/dev/shm/lio.img,fd_dev_size=$(stat -c %s /dev/shm/lio.img)" >"$disk/control"
     echo 1 >"$disk/enable"
     for attribute in emulate_tpu emulate_tpws; do echo 1 >"$disk/attrib/$attribute"; done
+    # Without a serial number LIO has no VPD pages.
+    echo 0123456789abcdef >"$disk/wwn/vpd_unit_serial"
     mkdir -p "$tpg/lun/lun_0"
     ln -s "$disk" "$tpg/lun/lun_0/port"
     echo 0 >"$tpg/attrib/authentication"
@@ -255,4 +263,95 @@ sizes_test() {
                 --minimal >/dev/null || fail "blocks of $size at depth $depth"
         done
     done
+}
+# blocks_test DISK: blocks around the sizes at which data goes with the command, unasked or asked for; compared past the page cache
+blocks_test() {
+    local size
+    for size in 512 8192 65536 69632 1048576; do
+        head -c $((size * 3)) /dev/urandom >/dev/shm/written
+        dd if=/dev/shm/written of="$1" bs="$size" seek=5 oflag=direct conv=notrunc status=none
+        dd if="$1" bs="$size" skip=5 count=3 iflag=direct status=none | cmp - /dev/shm/written || fail "blocks of $size"
+    done
+}
+# trim_test DISK FILE: what fstrim gives back leaves the target's file; what is discarded reads as zeros
+trim_test() {
+    local disk=$1 file=$2 full left
+    mkdir -p /mnt
+    mkfs.ext4 -q -F -E nodiscard "$disk"
+    modprobe ext4
+    mount -t ext4 "$disk" /mnt
+    head -c 32M /dev/urandom >/mnt/big
+    sync -f /mnt/big
+    full=$(stat -c %b "$file")
+    rm /mnt/big
+    sync -f /mnt
+    fstrim -v /mnt
+    umount /mnt
+    fsck.ext4 -f -n "$disk"
+    left=$(stat -c %b "$file")
+    [[ $left -le $((full - 31 * 2048)) ]] || fail "of $full sectors of the file $left are left"
+    head -c 1M /dev/urandom | dd of="$disk" bs=1M iflag=fullblock oflag=direct status=none
+    blkdiscard -o 0 -l 1M "$disk"
+    dd if="$disk" bs=1M count=1 iflag=direct status=none | cmp -n 1048576 - /dev/zero || fail "what was discarded is not zeros"
+}
+# read_10 DISK LBA: one block, by a command that the kernel does not look at
+read_10() {
+    # shellcheck disable=SC2046  # bytes
+    sg_raw -r 4096 "$1" 28 00 $(printf '%08x' "$2" | sed 's/../& /g') 00 00 01 00
+}
+# bad_lba_test DISK: the last block is read, the one behind it refused with sense
+bad_lba_test() {
+    local blocks
+    blocks=$(($(blockdev --getsize64 "$1") / $(blockdev --getss "$1")))
+    read_10 "$1" $((blocks - 1))
+    ! read_10 "$1" "$blocks" >/run/refused 2>&1 || fail "a block behind the end was read"
+    cat /run/refused
+    grep -i 'logical block address out of range' /run/refused || fail "refused for another reason"
+}
+# lun_reset_test DISK: resets while fio writes, which the kernel then repeats
+lun_reset_test() {
+    local n fio
+    fio --name=reset --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --size=16m --io_size=24m \
+        --rate=2m --verify=crc32c --verify_fatal=1 --do_verify=1 &
+    fio=$!
+    for n in 1 2 3; do
+        wait_for 30 writes_under_way "$1"
+        sg_reset -d "$1"
+    done
+    wait "$fio" || fail "fio met an error, or other data than it wrote"
+}
+writes_under_way() { [[ $(awk '{ print $9 }' "/sys/block/$(basename "$1")/stat") -gt 0 ]]; }
+
+# ---- a store that stalls
+
+# stallable_store NAME SIZE: /dev/mapper/NAME, for a LUN of our target
+stallable_store() {
+    local loop
+    modprobe -a loop dm_mod
+    truncate -s "$2" "/dev/shm/$1.img"
+    loop=$(losetup --show -f "/dev/shm/$1.img")
+    DM_DISABLE_UDEV=1 dmsetup create "$1" --table "0 $(blockdev --getsz "$loop") linear $loop 0"
+}
+kernel_says() { [[ $(dmesg | grep -c -E "$1") -gt ${2:-0} ]]; }
+# stalled_store_test DISK NAME: the kernel gives up a read and aborts it (RFC 7143 section 11.5) while the store does not answer;
+# once it does, all goes on, with the right data
+stalled_store_test() {
+    local disk=$1 name=$2 timeout reader aborts
+    timeout=/sys/block/$(basename "$disk")/device/timeout
+    echo 1 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
+    head -c 256k /dev/urandom >/dev/shm/written
+    dd if=/dev/shm/written of="$disk" bs=256k oflag=direct conv=fsync status=none
+    echo 3 >/proc/sys/vm/drop_caches # the target's read is to reach the store
+    aborts=$(dmesg | grep -c 'aborting' || true)
+    echo 2 >"$timeout"
+    dmsetup suspend --nolockfs --noflush "$name"
+    dd if="$disk" of=/dev/shm/read bs=256k count=1 iflag=direct status=none &
+    reader=$!
+    wait_for 30 kernel_says aborting "$aborts" || { dmsetup resume "$name"; fail "the kernel did not abort the read"; }
+    kill -0 "$reader" || fail "the read ended while the store was stalled"
+    dmsetup resume "$name"
+    wait "$reader" || fail "the read failed"
+    echo 30 >"$timeout"
+    cmp /dev/shm/written /dev/shm/read || fail "the read gave other data"
+    dmesg | grep -E 'abort|reset' | tail -n 20
 }

@@ -1,0 +1,102 @@
+# The kernel's plain iSCSI initiator against our target: digests, and how written data travels.
+. ./lib.sh
+
+setup() {
+    links
+    stallable_store slow 32M
+    write_target_yaml <<Y
+portals: ["$peer_ip:$port"]
+targets:
+  - name: $iqn
+    luns:
+      - {lun: 0, file: /dev/shm/lun0, size: 512MiB}
+      - {lun: 1, memory: 64MiB}
+      - {lun: 2, file: /dev/mapper/slow}
+Y
+    start_target
+    start_iscsid
+}
+# anew SETTING=VALUE...: a session with these settings, whatever the cell before left
+anew() {
+    no_session || log_out
+    log_in tcp "$peer_ip" "$@"
+}
+# negotiated KEY VALUE
+negotiated() {
+    session_negotiated >/run/negotiated
+    grep -x "[[:space:]]*$1: $2" /run/negotiated || fail "not $1=$2 but: $(grep "$1:" /run/negotiated)"
+}
+counter() { iscsiadm -m session -s | sed -n "s/^[[:space:]]*$1: //p"; }
+# r2ts_for SIZE DISK: how many R2Ts one write of SIZE got
+r2ts_for() {
+    local before
+    before=$(counter r2t_pdus)
+    head -c "$1" /dev/urandom | dd of="$2" bs="$1" iflag=fullblock oflag=direct status=none
+    echo $(($(counter r2t_pdus) - before))
+}
+
+# write_data INITIAL_R2T IMMEDIATE_DATA DIGEST R2TS: R2TS is how many a small write gets, RFC 7143 sections 13.10 and 13.11
+write_data() {
+    local disk
+    anew "node.session.iscsi.InitialR2T=$1" "node.session.iscsi.ImmediateData=$2" \
+        "node.conn[0].iscsi.HeaderDigest=$3" "node.conn[0].iscsi.DataDigest=$3"
+    negotiated InitialR2T "$1"
+    negotiated ImmediateData "$2"
+    negotiated HeaderDigest "${3%%,*}"
+    negotiated DataDigest "${3%%,*}"
+    disk=$(disk_of 1)
+    [[ $(r2ts_for 4096 "$disk") -eq $4 ]] || fail "a write of 4 KiB should get $4 R2Ts"
+    [[ $(r2ts_for 262144 "$disk") -ge 1 ]] || fail "a write of 256 KiB should get an R2T"
+    blocks_test "$disk"
+    log_out
+}
+# one_digest HEADER DATA
+one_digest() {
+    anew "node.conn[0].iscsi.HeaderDigest=$1" "node.conn[0].iscsi.DataDigest=$2"
+    negotiated HeaderDigest "$1"
+    negotiated DataDigest "$2"
+    blocks_test "$(disk_of 1)"
+    log_out
+}
+discovery() {
+    iscsiadm -m discovery -t sendtargets -p "$peer_ip:$port" | tee /run/discovered
+    grep -x "$peer_ip:$port,1 $iqn" /run/discovered
+    iscsiadm -m node -o delete
+}
+two_luns() {
+    local lun
+    anew
+    for lun in 0 1 2; do blockdev --getsize64 "$(disk_of "$lun")"; done | paste -sd ' ' | grep -x '536870912 67108864 33554432'
+}
+file_system() {
+    anew "${@:2}"
+    file_system_test "$1" "$(disk_of 0)"
+}
+digests=(HeaderDigest DataDigest)
+digests=("${digests[@]/#/node.conn[0].iscsi.}")
+digests=("${digests[@]/%/=CRC32C}")
+cells() {
+    local digest r2t immediate suffix
+    cell discovery discovery
+    for digest in None,CRC32C CRC32C,None; do
+        for r2t in Yes No; do
+            for immediate in Yes No; do
+                [[ $digest == None* ]] && suffix= || suffix=-digests
+                cell "initial-r2t-${r2t,}-immediate-data-${immediate,}$suffix" write_data "$r2t" "$immediate" "$digest" \
+                    "$([[ $r2t$immediate == YesNo ]] && echo 1 || echo 0)"
+            done
+        done
+    done
+    cell header-digest-alone one_digest CRC32C None
+    cell data-digest-alone one_digest None CRC32C
+    cell two-luns two_luns
+    cell ext4-digests file_system ext4 "${digests[@]}"
+    cell xfs file_system xfs
+    cell sizes-digests eval 'anew "${digests[@]}"; sizes_test "$(disk_of 1)"'
+    cell trim eval 'anew; trim_test "$(disk_of 0)" /dev/shm/lun0'
+    cell bad-lba eval 'anew; bad_lba_test "$(disk_of 0)"'
+    cell lun-reset eval 'anew; lun_reset_test "$(disk_of 1)"'
+    cell stalled-store eval 'anew; stalled_store_test "$(disk_of 2)" slow'
+    cell logout log_out
+}
+main
