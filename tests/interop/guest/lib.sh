@@ -50,6 +50,18 @@ run_limited() {
     done
     wait "$pid"
 }
+start_sniffer() {
+    tcpdump -i any -s 0 -B 65536 -U -w "$1" tcp >/dev/null 2>/run/sniffer.log &
+    echo $! >/run/sniffer.pid
+    wait_for 30 grep -q 'listening on' /run/sniffer.log
+}
+sniffer_gone() { ! kill -0 "$(cat /run/sniffer.pid)" 2>/dev/null; }
+# Idle and told to end, tcpdump may go on waiting for a packet.
+stop_sniffer() {
+    sleep 1
+    kill -INT "$(cat /run/sniffer.pid)"
+    wait_for 10 sniffer_gone || kill -KILL "$(cat /run/sniffer.pid)"
+}
 cell() {
     local name=$1 start=$SECONDS status=0 log=/out/$1.log
     shift
@@ -59,11 +71,11 @@ cell() {
     fi
     # shellcheck disable=SC2053  # patterns are meant
     [[ -z ${CELLS:-} || $name == $CELLS || $name == setup ]] || return 0
-    [[ -z ${PCAP:-} ]] || { tcpdump -i any -s 0 -B 65536 -U -w "/out/$name.pcap" tcp >/dev/null 2>&1 & local sniffer=$!; sleep 1; }
+    [[ -z ${PCAP:-} ]] || start_sniffer "/out/$name.pcap"
     # No `||` from here up to main(): bash would ignore `set -e` in all that is called.
     run_limited "$log" "$@"
     status=$?
-    [[ -z ${PCAP:-} ]] || { sleep 1; kill -INT "$sniffer"; wait "$sniffer"; }
+    [[ -z ${PCAP:-} ]] || stop_sniffer
     case $status in
         0) report "$name" passed $((SECONDS - start)) "" ;;
         77) report "$name" skipped $((SECONDS - start)) "$(tail -n 1 "$log" | sed 's/^skipped: //')" ;;
