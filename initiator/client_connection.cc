@@ -1,9 +1,12 @@
 #include "initiator/client_connection.h"
 
 #include "base/assert.h"
+#include "iscsi/errors.h"
 #include "iscsi/login/stream_login_channel.h"
+#include "iscsi/recorder.h"
 #include "iscsi/tcp_datamover/tcp_datamover.h"
 #include "iser/iser_endpoint.h"
+#include "rdmap/errors.h"
 #include "rdmap/iwarp.h"
 
 namespace openiser::initiator {
@@ -152,10 +155,8 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void switch_to_plain() {
     tcp_ = iscsi::make_tcp_datamover(iscsi::Role::initiator, info_.parameters, pool_,
                                      stream_->take_unsent(), stream_->take_unread());
-    session_ = iscsi::InitiatorSession::create(info_.parameters, *tcp_, *this, settings_.limits);
-    tcp_->set_client(session_.get());
+    start_session(*tcp_);
     driver_->drive(*tcp_);
-    arm_session();
   }
 
   // Stream-first: MPA starts right behind the final Login Response (RFC 5046 section 5.1.2).
@@ -173,10 +174,17 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
       fail(got.error(), "no memory for the connection's receive buffers");
       return false;
     }
-    session_ = iscsi::InitiatorSession::create(info_.parameters, *iser_, *this, settings_.limits);
-    iser_->enable_datamover(*session_);
-    arm_session();
+    start_session(*iser_);
+    iser_->enable_datamover(*recorder_);
     return true;
+  }
+
+  // Afterwards the datamover's client is recorder_.
+  void start_session(iscsi::Datamover& datamover) {
+    recorder_.emplace(datamover, loop_);
+    session_ =
+        iscsi::InitiatorSession::create(info_.parameters, *recorder_, *this, settings_.limits);
+    arm_session();
   }
 
   // --- what the parts say ---
@@ -188,7 +196,11 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void login_connection_failed(ErrorCode why) override { fail(why, "while setting up RDMA"); }
   void queue_pair_established(const rdmap::Established&) override { start_login(*iser_, true); }
 
-  void session_ended(ErrorCode why) override { report(why, ""); }
+  void session_ended(ErrorCode why) override {
+    recorder_->log_events("connection to " + info_.peer_address,
+                          iscsi::is_fault(why) || rdmap::terminate_row(why) != nullptr);
+    report(why, "");
+  }
   Time now() const override { return loop_.now(); }
   void deadline_changed() override { arm_session(); }
 
@@ -228,6 +240,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   std::unique_ptr<iscsi::TcpDatamover> tcp_;
   std::unique_ptr<iser::IserConnection> iser_;
   std::optional<iser::IserEndpoint> iser_endpoint_;
+  std::optional<iscsi::Recorder> recorder_;
   std::unique_ptr<iscsi::InitiatorSession> session_;
   // The driver goes first: it may hold pieces of what the endpoints are sending.
   std::optional<rdmap::TcpDriver> driver_;

@@ -164,4 +164,9 @@ std::optional<RejectReason> reject_reason_of(ErrorCode error) {
   return row ? row->reject : std::nullopt;
 }
 
+bool is_fault(ErrorCode error) {
+  return error.category() == error_category() &&
+         (error.value() >= static_cast<int>(errc::truncated) || error == errc::nop_timeout);
+}
+
 }  // namespace openiser::iscsi

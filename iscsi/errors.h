@@ -89,6 +89,8 @@ ErrorCode error_of_login_status(LoginStatus status);
 // The reason of the Reject PDU that reports `error` in full feature phase, if it is reported by
 // one.
 std::optional<RejectReason> reject_reason_of(ErrorCode error);
+// Whether the peer broke a rule, or fell silent; connections also end in ways of every day.
+bool is_fault(ErrorCode error);
 
 }  // namespace openiser::iscsi
 

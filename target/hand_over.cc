@@ -80,7 +80,7 @@ void ServerConnection::hand_over_stream_first(std::uint16_t tsih) {
     return apply(login_->refuse(iscsi::errc::login_out_of_resources));
   }
   start_session(*iser_, "stream-first");
-  iser_->enable_datamover(*session_);
+  iser_->enable_datamover(*recorder_);
   driver_.drive(*iser_endpoint_);
 }
 
@@ -91,7 +91,7 @@ void ServerConnection::hand_over_rdma_first(std::uint16_t tsih) {
   }
   auto final_response = login_->grant(tsih, context_.config.limits.command_window).send;
   start_session(*iser_, "rdma-first");
-  iser_->enable_datamover(*session_, std::move(final_response));
+  iser_->enable_datamover(*recorder_, std::move(final_response));
 }
 
 // As responder (RFC 5044 section 7.1.2), for either way.
@@ -112,7 +112,8 @@ void ServerConnection::start_session(iscsi::Datamover& datamover, const char* wi
   const iscsi::Parameters& p = login_->parameters();
   phase_ = Phase::full_feature;
   ticket_.set_wire(wire);
-  session_ = iscsi::TargetSession::create(p, datamover, nexus_.get(), *this,
+  recorder_.emplace(datamover, context_.loop);
+  session_ = iscsi::TargetSession::create(p, *recorder_, nexus_.get(), *this,
                                           session_limits(context_.config.limits));
   log::info("session", who() + ": " + p.initiator_name + " logged in " +
                            (nexus_ ? "to " + p.target_name : "for discovery") + ", " + wire);

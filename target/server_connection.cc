@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "iscsi/errors.h"
+#include "rdmap/errors.h"
 #include "target/wire_settings.h"
 
 namespace openiser::target {
@@ -163,6 +164,7 @@ std::vector<iscsi::TargetRecord> ServerConnection::send_targets(const std::strin
 
 void ServerConnection::session_ended(ErrorCode why) {
   log::info("session", who() + ": session ended: " + words(why));
+  recorder_->log_events(who(), iscsi::is_fault(why) || rdmap::terminate_row(why) != nullptr);
   session_over_ = true;
   phase_ = Phase::closing;
   give_up_at_ = now() + kCloseTimeout;

@@ -17,6 +17,7 @@
 #include "config/settings.h"
 #include "iscsi/login/login.h"
 #include "iscsi/login/stream_login_channel.h"
+#include "iscsi/recorder.h"
 #include "iscsi/session/target_session.h"
 #include "iscsi/tcp_datamover/tcp_datamover.h"
 #include "iser/iser_datamover.h"
@@ -110,6 +111,7 @@ class ServerConnection final : WireDetector::Client,
   void hand_over_stream_first(std::uint16_t tsih);
   void hand_over_rdma_first(std::uint16_t tsih);
   void make_queue_pair(iser::Dialect dialect, rdmap::Upgrade upgrade, LoginClient* login);
+  // Afterwards the datamover's client is recorder_.
   void start_session(iscsi::Datamover& datamover, const char* wire);
 
   const ConnectionContext context_;
@@ -138,6 +140,7 @@ class ServerConnection final : WireDetector::Client,
   std::unique_ptr<iscsi::TcpDatamover> plain_;
   std::unique_ptr<iser::IserConnection> iser_;
   std::optional<iser::IserEndpoint> iser_endpoint_;
+  std::optional<iscsi::Recorder> recorder_;
   std::unique_ptr<iscsi::TargetSession> session_;
   bool session_over_ = false;
   rdmap::TcpDriver driver_;
