@@ -96,6 +96,7 @@ class Negotiator {
   bool worth_offering(const KeySpec& spec) const;
   void declare_rdma_limits();
   std::uint32_t agreed(Key key) const;
+  bool rdma_by_itself() const;
   void settle_rdma();
   std::uint32_t wish(const KeySpec& spec) const;
   std::uint32_t combine(const KeySpec& spec, std::uint32_t theirs) const;

@@ -116,9 +116,17 @@ std::uint32_t Negotiator::agreed(Key key) const {
   return state(key).concluded ? state(key).value : default_of(spec_of(key));
 }
 
+// open-iscsi names no RDMA key in the discovery session of an iser interface: there the connection,
+// which is in RDMA mode already, speaks for itself.
+bool Negotiator::rdma_by_itself() const {
+  return rdma_connection_ && role_ == Role::target && preferences_.rdma_extensions &&
+         parameters_.session_type == SessionType::discovery && !received(Key::rdma_extensions);
+}
+
 Negotiator::Verdict Negotiator::finish(bool rdma_required) {
   for (const KeySpec& spec : key_table())
     if (auto& s = state(spec.key); s.open) conclude(spec, s.value);
+  if (rdma_by_itself()) parameters_.rdma_extensions = true;
   if (rdma_required && !rdma())
     return Fault{errc::negotiation_failed, rdma_connection_
                                                ? "RDMAExtensions=Yes was not agreed, and this "

@@ -58,6 +58,22 @@ TEST(Captures, OpenIscsiOverRdmaIsAnsweredInOneResponse) {
   EXPECT_EQ(response.max_cmd_sn, 127U);
 }
 
+// open-iscsi 2.1 discovering through an iser interface: it names no RDMA key.
+TEST(Captures, OpenIscsiDiscoversOverRdma) {
+  Target target(rdma_preferences(), true);
+  const LoginStep step = target.granted(target.take(
+      1, 3,
+      "InitiatorName=iqn.2026-11.org.example:guest|InitiatorAlias=(none)|SessionType=Discovery|"
+      "HeaderDigest=None|DataDigest=None|DefaultTime2Wait=2|DefaultTime2Retain=0|IFMarker=No|"
+      "OFMarker=No|ErrorRecoveryLevel=0|MaxRecvDataSegmentLength=8192|"));
+  ASSERT_EQ(step.outcome, Outcome::succeeded) << step.detail;
+  EXPECT_EQ(text_in(step),
+            "HeaderDigest=None|DataDigest=None|DefaultTime2Wait=2|DefaultTime2Retain=0|IFMarker=No|"
+            "OFMarker=No|ErrorRecoveryLevel=0|");
+  EXPECT_TRUE(target.login.parameters().rdma_extensions);
+  EXPECT_EQ(target.login.parameters().max_send_data_segment_length, 8192U);
+}
+
 TEST(Captures, OpenIscsiOverRdmaGivesTheseParameters) {
   Target target(rdma_preferences(), true);
   ASSERT_EQ(target.login.receive(open_iscsi_request(), kStart).outcome, Outcome::authorize);

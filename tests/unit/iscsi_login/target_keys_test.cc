@@ -534,7 +534,7 @@ TEST(TargetRdma, ATargetThatMayNotUseItEndsAConnectionInRdmaMode) {
   EXPECT_EQ(target.one_request("RDMAExtensions=Yes|").error, errc::negotiation_failed);
 }
 
-TEST(TargetRdma, DiscoveryOnAConnectionInRdmaModeIsWhatLinuxDoes) {
+TEST(TargetRdma, DiscoveryOnAConnectionInRdmaModeMayAskForRdma) {
   Target target(rdma(), true);
   const LoginStep step =
       target.granted(target.take(1, 3,
