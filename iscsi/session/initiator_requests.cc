@@ -99,7 +99,10 @@ void InitiatorSessionImpl::send_ping(Bytes data,
 }
 
 void InitiatorSessionImpl::ping_ended(const PingRequest& ping, ErrorCode error, Buffer echo) {
-  if (!ping.done) return keep_alive_.answered();
+  if (!ping.done) {
+    keep_alive_.answered();
+    return host_.deadline_changed();
+  }
   calls_.push_back([done = ping.done, error, echo = std::make_shared<Buffer>(std::move(echo))] {
     done(error, echo->bytes());
   });

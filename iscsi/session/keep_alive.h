@@ -16,7 +16,7 @@ class KeepAlive {
       : interval_(interval), timeout_(timeout), heard_(now) {}
 
   void heard(Time now) { heard_ = now; }
-  // The answer to our ping has come.
+  // The answer to our ping has come. The next one may be due before the answer was.
   void answered() { waiting_ = false; }
 
   // Moves later with every heard(): whoever has set a timer may let it run out and ask again.

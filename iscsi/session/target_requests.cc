@@ -153,7 +153,10 @@ bool TargetSessionImpl::nop_out(ControlPdu& pdu) {
   const auto request = decode_or_reject<NopOut>(pdu);
   if (!request) return false;
   if (request->initiator_task_tag == kReservedTag) {
-    if (request->target_transfer_tag == ping_tag_) keep_alive_.answered();
+    if (request->target_transfer_tag == ping_tag_) {
+      keep_alive_.answered();
+      host_.deadline_changed();
+    }
     return true;
   }
   if (tag_in_use(request->initiator_task_tag)) return refuse(pdu, RejectReason::task_in_progress);

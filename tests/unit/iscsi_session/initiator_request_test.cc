@@ -95,7 +95,10 @@ TEST_F(InitiatorRequest, KeepAlive) {
     const auto ping = datamover.take<NopOut>();
     EXPECT_NE(ping.initiator_task_tag, kReservedTag);
     EXPECT_EQ(session->deadline(), host.clock.now() + limits.nop_timeout);
+    // The answer brings the deadline forward, so the host has to be told.
+    const auto told = host.deadline_changes;
     answer_ping(ping.initiator_task_tag);
+    EXPECT_GT(host.deadline_changes, told);
   }
   host.clock.advance(limits.nop_interval);
   session->expired(host.clock.now());

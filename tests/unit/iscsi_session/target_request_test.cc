@@ -241,6 +241,21 @@ TEST_F(TargetRequest, PingsASilentInitiatorOnceAndTakesItsAnswer) {
   EXPECT_TRUE(datamover.sent.empty());
 }
 
+// The answer brings the deadline forward, so whoever keeps the time has to be told.
+TEST_F(TargetRequest, AfterAnAnswerTheNextPingIsDueInTime) {
+  limits.nop_interval = std::chrono::seconds(5);
+  limits.nop_timeout = std::chrono::seconds(60);
+  restart();
+  host.clock.advance(limits.nop_interval);
+  session->expired(host.clock.now());
+  NopOut answer = nop(kReservedTag);
+  answer.target_transfer_tag = datamover.take<NopIn>().target_transfer_tag;
+  const auto told = host.deadline_changes;
+  datamover.deliver(answer);
+  EXPECT_EQ(session->deadline(), host.clock.now() + limits.nop_interval);
+  EXPECT_GT(host.deadline_changes, told);
+}
+
 // RFC 7143 section 11.19.2; the monitor checks the number of the response.
 TEST_F(TargetRequest, PingDoesNotAdvanceStatSn) {
   limits.nop_interval = std::chrono::seconds(10);
