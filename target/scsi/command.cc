@@ -200,6 +200,7 @@ bool Command::prepare() {
   if (prepared_all_ || awaiting_memory_ || tail_ - head_ == kSlots) return false;
   StoreSlot& next = slot(tail_);
   next.force_unit_access = false;
+  next.is_hole = false;
   next.pieces = {};
   next.error = {};
   switch (job_->prepare(*this, next)) {

@@ -15,6 +15,8 @@ void start_stop_unit(Command& command);
 // capacity.cc
 void read_capacity_10(Command& command);
 void read_capacity_16(Command& command);
+// lba_status.cc
+void get_lba_status(Command& command);
 // mode.cc
 void mode_sense(Command& command);
 // block_io.cc

@@ -75,7 +75,8 @@ const ConditionRow& row_of(Condition condition) {
 }
 
 Sense sense_of_store_error(ErrorCode error, StoreRequest::Operation operation, std::uint64_t lba) {
-  const bool read = operation == StoreRequest::Operation::read;
+  const bool read = operation == StoreRequest::Operation::read ||
+                    operation == StoreRequest::Operation::find_extent;
   switch (error.value()) {
     case ENOSPC:
     case EDQUOT:

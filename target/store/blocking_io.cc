@@ -65,6 +65,22 @@ ErrorCode zero_range(int fd, const StoreRequest& request) {
   return write_zero_bytes(fd, request);
 }
 
+// lseek fails with ENXIO where there is no data to the end, and otherwise where a file system
+// cannot tell.
+void find_extent(int fd, StoreRequest& request) {
+  const auto start = static_cast<off_t>(request.offset);
+  const off_t data = lseek(fd, start, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) {
+    request.is_hole = true;
+    return;
+  }
+  request.is_hole = data > start;
+  const off_t end = request.is_hole ? data : lseek(fd, start, SEEK_HOLE);
+  if (end > start) {
+    request.length = std::min(request.length, static_cast<std::uint64_t>(end - start));
+  }
+}
+
 ErrorCode sync_data(int fd) {
   return fdatasync(fd) == 0 ? ErrorCode() : last_system_error();
 }
@@ -75,7 +91,7 @@ ErrorCode last_system_error() {
   return {errno, boost::system::generic_category()};
 }
 
-ErrorCode perform(int fd, const StoreRequest& request) {
+ErrorCode perform(int fd, StoreRequest& request) {
   ErrorCode error;
   switch (request.operation) {
     case StoreRequest::Operation::read:
@@ -83,6 +99,9 @@ ErrorCode perform(int fd, const StoreRequest& request) {
       return move_all(fd, request);
     case StoreRequest::Operation::flush:
       return sync_data(fd);
+    case StoreRequest::Operation::find_extent:
+      find_extent(fd, request);
+      return {};
     case StoreRequest::Operation::discard:
       if (request.length != 0) error = allocate(fd, request, FALLOC_FL_PUNCH_HOLE);
       break;

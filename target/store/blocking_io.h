@@ -10,7 +10,7 @@ namespace openiser::target {
 ErrorCode last_system_error();
 
 // May block for as long as the disk takes. A file that ends before the request does gives EIO.
-ErrorCode perform(int fd, const StoreRequest& request);
+ErrorCode perform(int fd, StoreRequest& request);
 
 // One attempt at a read by preadv2 with `flags`; false when that did not give all of it, and the
 // request is as good as new.

@@ -46,8 +46,7 @@ class FileStore final : public Store {
 
   void submit(StoreEngine& engine, StoreRequest& request) override {
     request.error = {};
-    if (properties_.read_only && request.operation != StoreRequest::Operation::read &&
-        request.operation != StoreRequest::Operation::flush) {
+    if (properties_.read_only && request.changes_data()) {
       request.error = {EROFS, boost::system::generic_category()};
       return request.done();
     }

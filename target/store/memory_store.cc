@@ -42,15 +42,14 @@ class MemoryStore final : public Store {
 
  private:
   ErrorCode perform(const StoreRequest& request) {
-    const bool changes = request.operation != StoreRequest::Operation::read &&
-                         request.operation != StoreRequest::Operation::flush;
-    if (changes && read_only_) return {EROFS, boost::system::generic_category()};
+    if (request.changes_data() && read_only_) return {EROFS, boost::system::generic_category()};
     switch (request.operation) {
       case StoreRequest::Operation::read:
       case StoreRequest::Operation::write:
         copy(request);
         return {};
       case StoreRequest::Operation::flush:
+      case StoreRequest::Operation::find_extent:
         return {};
       case StoreRequest::Operation::discard:
       case StoreRequest::Operation::write_zeroes:

@@ -20,13 +20,17 @@ namespace openiser::target {
 // and within the store.
 class StoreRequest {
  public:
-  enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes };
+  // find_extent: how far from `offset` the store is all data, or all hole.
+  enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes, find_extent };
 
   Operation operation = Operation::read;
   // Writes: the data is on stable storage when the request is done.
   bool force_unit_access = false;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
+  // Set by find_extent, which also cuts `length` to where that ends. Left as it was, false, where
+  // it is not known.
+  bool is_hole = false;
   // Read: where to, or write: from where; together `length` bytes. Valid until done().
   std::span<const MutableBytes> pieces;
 
@@ -35,6 +39,11 @@ class StoreRequest {
   ErrorCode error;
 
   virtual void done() = 0;
+
+  bool changes_data() const {
+    return operation == Operation::write || operation == Operation::discard ||
+           operation == Operation::write_zeroes;
+  }
 
  protected:
   ~StoreRequest() = default;

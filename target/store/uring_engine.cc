@@ -66,8 +66,10 @@ UringEngine::~UringEngine() {
 }
 
 void UringEngine::submit(int fd, StoreRequest& request) {
-  if (request.operation == StoreRequest::Operation::discard ||
-      request.operation == StoreRequest::Operation::write_zeroes) {
+  using enum StoreRequest::Operation;
+  const bool is_for_ring = request.operation == read || request.operation == write ||
+                           request.operation == StoreRequest::Operation::flush;
+  if (!is_for_ring) {
     if (!threads_) threads_ = std::make_unique<ThreadEngine>(loop_);
     threads_->submit(fd, request);
   } else if (free_.empty()) {

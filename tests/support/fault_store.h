@@ -2,6 +2,7 @@
 // and looked at, and whose properties are what the test says.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <deque>
@@ -35,6 +36,12 @@ struct StoreDesk {
   std::deque<target::StoreRequest*> held;
   target::StoreProperties properties;
   std::vector<std::byte> bytes;
+  // What find_extent says is one; ascending.
+  struct Hole {
+    std::uint64_t start;
+    std::uint64_t end;
+  };
+  std::vector<Hole> holes;
 
   // Fails requests of one kind, all of them.
   void fail(Operation operation, int error) {
@@ -61,6 +68,7 @@ struct StoreDesk {
     const int error = fault ? fault(request) : 0;
     request.error = error == 0 ? ErrorCode() : ErrorCode(error, boost::system::generic_category());
     if (error == 0) move(request);
+    if (error == 0 && request.operation == Operation::find_extent) find_extent(request);
     request.done();
   }
 
@@ -88,7 +96,17 @@ struct StoreDesk {
         for (; rest != 0; --rest) bytes.at(at++) = std::byte{0};
         return;
       case Operation::flush:
+      case Operation::find_extent:
         return;
+    }
+  }
+  void find_extent(target::StoreRequest& request) const {
+    for (const Hole& hole : holes) {
+      if (request.offset >= hole.end) continue;
+      request.is_hole = request.offset >= hole.start;
+      const std::uint64_t end = request.is_hole ? hole.end : hole.start;
+      request.length = std::min(request.length, end - request.offset);
+      return;
     }
   }
 };

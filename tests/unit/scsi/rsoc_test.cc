@@ -104,7 +104,7 @@ TEST_F(Rsoc, CommandWithServiceAction) {
 
 TEST_F(Rsoc, ServiceActionsThatAreNotThere) {
   set_up();
-  EXPECT_EQ(ask(2, 0x9e, 0x12), "00010000");
+  EXPECT_EQ(ask(2, 0x9e, 0x13), "00010000");
   EXPECT_EQ(ask(2, 0x9e, 0x110), "00010000") << "only five bits count, but none is dropped";
   EXPECT_EQ(ask(3, 0x9e, 0), "00010000");
   EXPECT_EQ(ask(3, 0x28, 1), "00010000");
@@ -157,7 +157,7 @@ TEST_F(Opcodes, UnknownOnesAreRefused) {
 
 TEST_F(Opcodes, UnknownServiceActionsAreInvalidFields) {
   set_up();
-  EXPECT_SENSE(in(cdb16(0x9e, 0, 32, 0x12), 32), "5/24/00@1.4");
+  EXPECT_SENSE(in(cdb16(0x9e, 0, 32, 0x13), 32), "5/24/00@1.4");
   EXPECT_SENSE(in(cdb12(0xa3, 0, 0, 0x05), 32), "5/24/00@1.4");
 }
 

@@ -335,6 +335,43 @@ TEST(InMemory, AFileOnTmpfsIsButADeviceWhoseNodeIsThereIsNot) {
   EXPECT_FALSE(is_in_memory(device.get()));
 }
 
+// "hole" or "data", and how long it is.
+std::string extent(Bench& bench, Store& store, std::uint64_t at, std::uint64_t size) {
+  Request request(bench.loop(), Operation::find_extent, at, size);
+  EXPECT_FALSE(bench.run(store, request));
+  return (request.is_hole ? "hole " : "data ") + std::to_string(request.length);
+}
+
+// File systems choose how finely they tell data from holes; 64 KiB is coarse enough for all.
+TEST_P(FileStoreTest, FindsDataAndHoles) {
+  constexpr std::uint64_t k64 = 65536;
+  const auto store = open_store(16 * k64);
+  EXPECT_EQ(extent(bench, *store, 0, 16 * k64), "hole 1048576");
+  ASSERT_FALSE(bench.write(*store, 4 * k64, ByteVector(4 * k64, std::byte{1})));
+  EXPECT_EQ(extent(bench, *store, 0, 16 * k64), "hole 262144");
+  EXPECT_EQ(extent(bench, *store, 512, k64), "hole 65536");
+  EXPECT_EQ(extent(bench, *store, 4 * k64, 16 * k64), "data 262144");
+  EXPECT_EQ(extent(bench, *store, 5 * k64, 512), "data 512");
+  EXPECT_EQ(extent(bench, *store, 8 * k64, 8 * k64), "hole 524288");
+  if (!store->properties().discard) GTEST_SKIP() << "no holes can be punched here";
+  ASSERT_FALSE(bench.other(*store, Operation::discard, 5 * k64, k64));
+  EXPECT_EQ(extent(bench, *store, 4 * k64, 4 * k64), "data 65536");
+  EXPECT_EQ(extent(bench, *store, 5 * k64, 3 * k64), "hole 65536");
+}
+
+TEST_P(AnyStore, CallsNothingAHoleThatHoldsData) {
+  ASSERT_FALSE(bench.write(*store, 1 << 20, ByteVector(1 << 20, std::byte{1})));
+  for (std::uint64_t at = 0; at < kSize;) {
+    Request request(bench.loop(), Operation::find_extent, at, kSize - at);
+    ASSERT_FALSE(bench.run(*store, request));
+    ASSERT_GT(request.length, 0U);
+    ByteVector bytes(request.length);
+    ASSERT_FALSE(bench.read(*store, at, bytes, 1 << 20));
+    ASSERT_TRUE(!request.is_hole || bytes == ByteVector(request.length)) << at;
+    at += request.length;
+  }
+}
+
 TEST_P(FileStoreTest, SecondWriterIsKeptOut) {
   const auto first = open_store(4096);
   EXPECT_EQ(error_of(4096), EBUSY);
