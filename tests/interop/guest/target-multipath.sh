@@ -41,7 +41,9 @@ Y
 }
 # disk_at IP: the disk of the session with that portal
 disk_at() {
-    disk_of 0 "$(grep -lx "$1" /sys/class/iscsi_connection/connection*/persistent_address | sed -E 's|.*/connection([0-9]+):.*|session\1|')"
+    local portal
+    portal=$(grep -lx "$1" /sys/class/iscsi_connection/connection*/persistent_address)
+    disk_of 0 "$(sed -E 's|.*/connection([0-9]+):.*|session\1|' <<<"$portal")"
 }
 both_disks() { iser_disk=$(disk_at "$peer_ip") tcp_disk=$(disk_at "$peer_ip2"); }
 # paths_are ISER TCP: A for a path in use, F for one that failed, as dm-multipath has them
@@ -82,8 +84,8 @@ both_paths() {
 # keep_writing: until stop_writing says so. What was written is read back and compared.
 keep_writing() {
     while [[ ! -e /run/stop ]]; do
-        fio --name=writer --filename="$(map)" --rw=randwrite --bs=16k --iodepth=8 --ioengine=libaio --direct=1 --size=8m --rate=2m \
-            --verify=crc32c --verify_fatal=1 --do_verify=1 >/run/fio.log 2>&1 || { cat /run/fio.log; return 1; }
+        fio --name=writer --filename="$(map)" --rw=randwrite --bs=16k --iodepth=8 --ioengine=libaio --direct=1 --size=8m \
+            --rate=2m --verify=crc32c --verify_fatal=1 --do_verify=1 >/run/fio.log 2>&1 || { cat /run/fio.log; return 1; }
     done
 }
 stop_writing() {

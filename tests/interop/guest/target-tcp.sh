@@ -12,6 +12,7 @@ targets:
       - {lun: 0, file: /dev/shm/lun0, size: 512MiB}
       - {lun: 1, memory: 64MiB}
       - {lun: 2, file: /dev/mapper/slow}
+limits: {nop_interval: 2s, nop_timeout: 5s}
 Y
     start_target
     start_iscsid
@@ -72,6 +73,44 @@ file_system() {
     anew "${@:2}"
     file_system_test "$1" "$(disk_of 0)"
 }
+
+# ---- NOPs on a connection that is otherwise idle: how many bytes the kernel has had is told by TCP
+
+sent_and_received() {
+    ss -tinH dst "$peer_ip" dport = ":$port" | grep -oE 'bytes_(sent|received):[0-9]+' | cut -d: -f2 | paste -sd ' '
+}
+# exchanged BYTES SENT RECEIVED: each way so many more
+exchanged() {
+    local now
+    now=$(sent_and_received)
+    [[ ${now% *} -ge $(($2 + $1)) && ${now#* } -ge $(($3 + $1)) ]]
+}
+# pings SETTING...: four NOPs and their answers, by when one without an answer would have ended the connection
+pings() {
+    local errors before
+    anew "$@"
+    blocks_test "$(disk_of 1)"
+    errors=$(dmesg | grep -c 'detected conn error' || true)
+    before=$(sent_and_received)
+    # shellcheck disable=SC2086  # two numbers
+    wait_for 60 exchanged $((4 * 48)) $before || fail "no NOPs: before $before, after $(sent_and_received)"
+    ! kernel_says 'detected conn error' "$errors" || fail "the connection was lost"
+    grep -x LOGGED_IN /sys/class/iscsi_session/session*/state
+}
+noticed() { ! grep -qx LOGGED_IN /sys/class/iscsi_session/session*/state; }
+# A target that is stopped answers no NOP, which the kernel notices with nothing else under way; then it logs in again.
+frozen() {
+    local disk
+    anew 'node.conn[0].timeo.noop_out_interval=1' 'node.conn[0].timeo.noop_out_timeout=2'
+    disk=$(disk_of 1)
+    kill -STOP "$(target_pid)"
+    wait_for 60 noticed || { kill -CONT "$(target_pid)"; fail "the kernel does not notice"; }
+    kill -CONT "$(target_pid)"
+    blocks_test "$disk"
+    grep -x LOGGED_IN /sys/class/iscsi_session/session*/state
+}
+no_kernel_nops=('node.conn[0].timeo.noop_out_interval=0' 'node.conn[0].timeo.noop_out_timeout=0')
+
 digests=(HeaderDigest DataDigest)
 digests=("${digests[@]/#/node.conn[0].iscsi.}")
 digests=("${digests[@]/%/=CRC32C}")
@@ -97,6 +136,9 @@ cells() {
     cell bad-lba eval 'anew; bad_lba_test "$(disk_of 0)"'
     cell lun-reset eval 'anew; lun_reset_test "$(disk_of 1)"'
     cell stalled-store eval 'anew; stalled_store_test "$(disk_of 2)" slow'
+    cell nop-out pings 'node.conn[0].timeo.noop_out_interval=1' 'node.conn[0].timeo.noop_out_timeout=5'
+    cell nop-in pings "${no_kernel_nops[@]}"
+    cell nop-unanswered frozen
     cell logout log_out
 }
 main
