@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,6 +126,13 @@ bool try_read(int fd, const StoreRequest& request, int flags) {
     transfer.advance(static_cast<std::uint64_t>(n));
   }
   return true;
+}
+
+bool is_in_memory(int fd) {
+  struct stat file;
+  struct statfs file_system;
+  return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && fstatfs(fd, &file_system) == 0 &&
+         file_system.f_type == TMPFS_MAGIC;
 }
 
 }  // namespace openiser::target

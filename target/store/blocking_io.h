@@ -16,4 +16,8 @@ ErrorCode perform(int fd, StoreRequest& request);
 // request is as good as new.
 bool try_read(int fd, const StoreRequest& request, int flags);
 
+// Whether the file is memory itself (tmpfs), so that nothing done to it waits for a disk. A
+// device's node is not, although /dev is a tmpfs.
+bool is_in_memory(int fd);
+
 }  // namespace openiser::target

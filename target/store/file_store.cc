@@ -1,11 +1,9 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -134,11 +132,6 @@ bool can_punch_holes(int fd) {
   return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, 4096) == 0;
 }
 
-bool is_tmpfs(int fd) {
-  struct statfs status;
-  return fstatfs(fd, &status) == 0 && status.f_type == TMPFS_MAGIC;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uint64_t size,
@@ -157,7 +150,7 @@ Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uin
                              .discard = !read_only && can_punch_holes(fd),
                              .volatile_cache = !read_only,
                              .description = "file " + path};
-  const Inline inline_work = is_tmpfs(fd) ? Inline::everything : Inline::cached_reads;
+  const Inline inline_work = is_in_memory(fd) ? Inline::everything : Inline::cached_reads;
   return std::unique_ptr<Store>(
       std::make_unique<FileStore>(std::move(*file), std::move(properties), size == 0, inline_work));
 }
