@@ -26,6 +26,7 @@ void ThreadEngine::submit(int fd, StoreRequest& request) {
   bool short_of_threads;
   {
     const std::lock_guard lock(shared_->mutex);
+    if (!shared_->turns.begins({fd, &request})) return;
     shared_->queue.push_back({fd, &request});
     short_of_threads = shared_->idle < shared_->queue.size();
   }
@@ -50,13 +51,14 @@ void ThreadEngine::work(const std::shared_ptr<Shared>& shared) {
     shared->wanted.wait(lock, [&] { return shared->closed || !shared->queue.empty(); });
     --shared->idle;
     if (shared->closed) return;
-    const Item item = shared->queue.front();
+    const FileTurns::Turn turn = shared->queue.front();
     shared->queue.pop_front();
     lock.unlock();
-    item.request->error = perform(item.fd, *item.request);
+    turn.request->error = perform(turn.fd, *turn.request);
     lock.lock();
     if (shared->closed) return;
-    shared->finished.push_back(item.request);
+    if (const auto next = shared->turns.ended(turn.fd)) shared->queue.push_back(*next);
+    shared->finished.push_back(turn.request);
     // One delivery takes all that has gathered by the time it runs. Posted under the lock: the loop
     // outlives the engine, and the engine is not gone while it is open.
     if (shared->finished.size() == 1) shared->loop.post([shared] { deliver(*shared); });

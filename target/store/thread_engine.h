@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "rdmap/tcp/event_loop.h"
+#include "target/store/file_turns.h"
 #include "target/store/store.h"
 
 namespace openiser::target {
 
-// One thread from the start, up to kMaxThreads as they are needed; they stay. The queue is as long
-// as its users make it: sessions bound their requests by the command window. Destroyed on the
-// loop's thread; requests that have not been started by then, and completions not yet delivered,
-// are dropped.
+// One thread from the start, up to kMaxThreads as they are needed; they stay. As many requests wait
+// as its users make: sessions bound theirs by the command window. Destroyed on the loop's thread;
+// requests that have not been started by then, and completions not yet delivered, are dropped.
 class ThreadEngine final : public StoreEngine {
  public:
-  static constexpr std::size_t kMaxThreads = 4;
+  static constexpr std::size_t kMaxThreads = 16;
 
   explicit ThreadEngine(rdmap::EventLoop& loop);
   ~ThreadEngine() override;
@@ -30,17 +30,14 @@ class ThreadEngine final : public StoreEngine {
   void flush() override {}
 
  private:
-  struct Item {
-    int fd;
-    StoreRequest* request;
-  };
   // Shared with the workers and with deliveries that are posted and not yet run.
   struct Shared {
     explicit Shared(rdmap::EventLoop& l) : loop(l) {}
     rdmap::EventLoop& loop;
     std::mutex mutex;
     std::condition_variable wanted;
-    std::deque<Item> queue;
+    FileTurns turns{kMaxThreads};
+    std::deque<FileTurns::Turn> queue;  // those that have their turn and no thread yet
     std::vector<StoreRequest*> finished;
     std::size_t idle = 0;
     bool closed = false;

@@ -30,6 +30,13 @@ bool set_up(io_uring& ring) {
   return false;
 }
 
+// By default as few as four a processor: that many writes to a disk that does not answer would hold
+// up all others. Kernels before 5.15 cannot be asked.
+void allow_workers(io_uring& ring, unsigned count) {
+  unsigned bounded_and_unbounded[] = {count, 0};
+  io_uring_register_iowq_max_workers(&ring, bounded_and_unbounded);
+}
+
 }  // namespace
 
 std::unique_ptr<UringEngine> UringEngine::create(rdmap::EventLoop& loop) {
@@ -41,6 +48,7 @@ std::unique_ptr<UringEngine> UringEngine::create(rdmap::EventLoop& loop) {
     io_uring_queue_exit(&ring);
     return nullptr;
   }
+  allow_workers(ring, kDepth);
   return std::unique_ptr<UringEngine>(new UringEngine(loop, ring, event));
 }
 
@@ -72,20 +80,18 @@ void UringEngine::submit(int fd, StoreRequest& request) {
   if (!is_for_ring) {
     if (!threads_) threads_ = std::make_unique<ThreadEngine>(loop_);
     threads_->submit(fd, request);
-  } else if (free_.empty()) {
-    waiting_.push_back({fd, &request});
-  } else {
-    start(fd, request);
+  } else if (turns_.begins({fd, &request})) {
+    start({fd, &request});
   }
 }
 
-void UringEngine::start(int fd, StoreRequest& request) {
+void UringEngine::start(FileTurns::Turn turn) {
   Slot& slot = *free_.back();
   free_.pop_back();
-  slot.fd = fd;
-  slot.request = &request;
-  request.error = {};
-  slot.transfer.start(request);
+  slot.fd = turn.fd;
+  slot.request = turn.request;
+  turn.request->error = {};
+  slot.transfer.start(*turn.request);
   queue(slot);
 }
 
@@ -166,11 +172,7 @@ void UringEngine::complete(Slot& slot, int result) {
     request.error = {EIO, boost::system::generic_category()};  // the file has been cut short
   }
   free_.push_back(&slot);
-  if (!waiting_.empty()) {
-    const Waiting next = waiting_.front();
-    waiting_.pop_front();
-    start(next.fd, *next.request);
-  }
+  if (const auto next = turns_.ended(slot.fd)) start(*next);
   request.done();
 }
 

@@ -4,12 +4,12 @@
 
 #include <liburing.h>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "rdmap/tcp/event_loop.h"
+#include "target/store/file_turns.h"
 #include "target/store/store.h"
 #include "target/store/thread_engine.h"
 #include "target/store/transfer.h"
@@ -17,12 +17,13 @@
 namespace openiser::target {
 
 // Reads, writes and flushes go to the ring, at most kDepth at a time, the rest wait their turn.
+// What can wait in the kernel has a worker thread of the kernel's each, however many wait already.
 // Discards and zeroing go to threads of our own: the kernel would run them on its worker threads
 // too, and there the fallbacks of perform() apply. Destroyed on the loop's thread; waits for what
 // the kernel still has, so that no memory of a request is touched afterwards.
 class UringEngine final : public StoreEngine {
  public:
-  static constexpr unsigned kDepth = 256;
+  static constexpr unsigned kDepth = 512;
 
   // Null where the kernel (or its policy) has no io_uring, or not the operations used here.
   static std::unique_ptr<UringEngine> create(rdmap::EventLoop& loop);
@@ -38,13 +39,9 @@ class UringEngine final : public StoreEngine {
     int fd = -1;
     Transfer transfer;
   };
-  struct Waiting {
-    int fd;
-    StoreRequest* request;
-  };
 
   UringEngine(rdmap::EventLoop& loop, io_uring ring, int event);
-  void start(int fd, StoreRequest& request);
+  void start(FileTurns::Turn turn);
   void queue(Slot& slot);
   void schedule_flush(void (rdmap::EventLoop::*when)(std::function<void()>));
   void readable();
@@ -56,7 +53,7 @@ class UringEngine final : public StoreEngine {
   int event_;
   std::vector<Slot> slots_;
   std::vector<Slot*> free_;
-  std::deque<Waiting> waiting_;
+  FileTurns turns_{kDepth};
   bool flush_is_due_ = false;
   bool reaping_ = false;
   std::unique_ptr<ThreadEngine> threads_;  // started by the first request for it
