@@ -15,7 +15,7 @@ namespace {
 iscsi::Preferences preferences_of(const ConnectSettings& settings) {
   iscsi::Preferences wanted;
   wanted.header_digest_crc32c = wanted.data_digest_crc32c = false;
-  if (settings.url.wire == Wire::plain || settings.discovery) {
+  if (settings.url.wire == Wire::plain) {
     wanted.header_digest_crc32c = settings.url.header_digest;
     wanted.header_digest_none = !settings.url.header_digest;
     wanted.data_digest_crc32c = settings.url.data_digest;
@@ -59,7 +59,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
  public:
   State(rdmap::EventLoop& loop, BufferPool& pool, ConnectSettings settings, Events& events)
       : loop_(loop), pool_(pool), settings_(std::move(settings)), events_(events) {
-    info_.wire = settings_.discovery ? Wire::plain : settings_.url.wire;
+    info_.wire = settings_.url.wire;
     connect_.emplace(loop_, settings_.url.host, settings_.url.port, settings_.connect_timeout,
                      [this](Result<rdmap::Socket> socket) { connected(std::move(socket)); });
   }

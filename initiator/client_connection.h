@@ -17,10 +17,9 @@
 namespace openiser::initiator {
 
 struct ConnectSettings {
-  // The wire to use, never automatic. `discovery`: a discovery session (plain, whatever the wire
-  // says).
+  // The wire to use, never automatic.
   Url url;
-  bool discovery = false;
+  bool discovery = false;  // a discovery session: plain or rdma-first
   std::string initiator_name;
   iscsi::Isid isid{};
   Duration connect_timeout = std::chrono::seconds(5);

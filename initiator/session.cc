@@ -31,6 +31,23 @@ std::vector<Wire> wires_of(const Url& url) {
   return {Wire::rdma_first, Wire::stream_first};
 }
 
+// Discovery is plain (RFC 7145 section 6.3), so that is tried first; but a portal that speaks iSER
+// alone, such as Linux's target opens, has to be asked over iSER.
+std::vector<Wire> discovery_wires_of(const Url& url) {
+  if (url.wire == Wire::rdma_first) return {Wire::rdma_first};
+  if (url.wire == Wire::automatic) return {Wire::plain, Wire::rdma_first};
+  return {Wire::plain};
+}
+
+void refuse_what_is_missing(const Url& url) {
+  if (url.wire == Wire::verbs) {
+    throw SessionError("wire=verbs: this build has no provider for RDMA cards; use wire=auto");
+  }
+  if (!url.user.empty()) {
+    throw SessionError("user=: this build cannot authenticate with CHAP; leave the key out");
+  }
+}
+
 std::string in_words(const Url& url, Wire wire, ErrorCode why, const std::string& detail) {
   std::string text = std::string(name_of(wire)) + " to " + url.host + ":" +
                      std::to_string(url.port) + ": " + why.message();
@@ -62,7 +79,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
         discovery_(discovery),
         isid_(random_isid()) {
     if (options_.initiator_name.empty()) options_.initiator_name = default_initiator_name();
-    wires_ = discovery ? std::vector<Wire>{Wire::plain} : wires_of(url_);
+    wires_ = discovery ? discovery_wires_of(url_) : wires_of(url_);
   }
 
   ~State() {
@@ -290,18 +307,14 @@ Session::~Session() = default;
 
 std::shared_ptr<Session> Session::open(const Url& url, SessionOptions options) {
   if (url.target.empty()) throw UsageError("URL '" + url.text() + "' names no target");
-  if (url.wire == Wire::verbs) {
-    throw SessionError("wire=verbs: this build has no provider for RDMA cards; use wire=auto");
-  }
-  if (!url.user.empty()) {
-    throw SessionError("user=: this build cannot authenticate with CHAP; leave the key out");
-  }
+  refuse_what_is_missing(url);
   auto state = std::make_unique<State>(url, std::move(options), false);
   state->open();
   return std::shared_ptr<Session>(new Session(std::move(state)));
 }
 
 std::vector<iscsi::TargetRecord> Session::discover(const Url& portal, SessionOptions options) {
+  refuse_what_is_missing(portal);
   State state(portal, std::move(options), true);
   state.open();
   std::promise<std::pair<ErrorCode, std::vector<iscsi::TargetRecord>>> answered;

@@ -116,11 +116,11 @@ std::uint32_t Negotiator::agreed(Key key) const {
   return state(key).concluded ? state(key).value : default_of(spec_of(key));
 }
 
-// open-iscsi names no RDMA key in the discovery session of an iser interface: there the connection,
-// which is in RDMA mode already, speaks for itself.
+// RDMAExtensions means nothing in discovery (RFC 7145 section 6.3): there the connection, if it is
+// in RDMA mode already, speaks for itself. open-iscsi names no RDMA key then, LIO answers No.
 bool Negotiator::rdma_by_itself() const {
-  return rdma_connection_ && role_ == Role::target && preferences_.rdma_extensions &&
-         parameters_.session_type == SessionType::discovery && !received(Key::rdma_extensions);
+  return rdma_connection_ && preferences_.rdma_extensions &&
+         parameters_.session_type == SessionType::discovery;
 }
 
 Negotiator::Verdict Negotiator::finish(bool rdma_required) {

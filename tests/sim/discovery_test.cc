@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "initiator/session.h"
 #include "tests/support/daemon.h"
 #include "tests/support/raw_iscsi.h"
+#include "tests/support/raw_target.h"
 
 namespace openiser::test {
 namespace {
@@ -87,6 +89,62 @@ INSTANTIATE_TEST_SUITE_P(Scales, DiscoveryTest,
                          ::testing::Values(Scale{1, 512}, Scale{70, 512}, Scale{70, 8192},
                                            Scale{1000, 512}, Scale{1000, 8192}, Scale{1000, 65536}),
                          [](const auto& info) { return ::testing::PrintToString(info.param); });
+
+// Linux's way: the discovery session, too, is one in RDMA mode.
+TEST_P(DiscoveryTest, TheSessionListsThemAllOverIser) {
+  RunningDaemon daemon(config_of(GetParam().targets));
+  const auto url = initiator::parse_portal("iser://127.0.0.1:" + std::to_string(daemon.port()) +
+                                           "?wire=rdma-first");
+  EXPECT_EQ(initiator::Session::discover(url).size(), GetParam().targets);
+}
+
+// A portal that speaks iSER alone, such as LIO's: it ends the plain connection.
+TEST(DiscoveryAtAnIserPortal, FollowsWhenPlainFails) {
+  const QuietLog quiet;
+  RawTarget target;
+  auto found = std::async(std::launch::async, [port = target.port()] {
+    return initiator::Session::discover(
+        initiator::parse_portal("127.0.0.1:" + std::to_string(port)));
+  });
+  EXPECT_FALSE(target.accept());
+  ASSERT_TRUE(target.accept());
+  const auto ask = target.peer().receive();
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(with_bars(ask->pdu.data.bytes()), "SendTargets=All|");
+  const auto answer = target.answer<iscsi::TextResponse>(ask->pdu.bhs);
+  ASSERT_TRUE(target.peer().send(pdu_of(
+      encode(answer), with_nuls("TargetName=iqn.2026-11.org.example:a|TargetAddress=h:1,2|"))));
+  target.peer().receive();  // the logout
+  target.peer().socket.close();
+  const auto records = found.get();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].name, "iqn.2026-11.org.example:a");
+  EXPECT_EQ(records[0].addresses, std::vector<std::string>{"h:1,2"});
+}
+
+// Plain or iSER, if the URL says so, and nothing else.
+TEST(DiscoveryAtAnIserPortal, IsPlainAloneWithAPlainUrl) {
+  const QuietLog quiet;
+  RawTarget target;
+  auto found = std::async(std::launch::async, [port = target.port()] {
+    return initiator::Session::discover(
+        initiator::parse_portal("iscsi://127.0.0.1:" + std::to_string(port)));
+  });
+  EXPECT_FALSE(target.accept());
+  target.peer().socket.close();
+  EXPECT_THROW(found.get(), initiator::SessionError);
+}
+
+TEST(DiscoveryAtAnIserPortal, RefusesWhatIsMissing) {
+  for (const char* url : {"iser://127.0.0.1:1?wire=verbs", "iscsi://127.0.0.1:1?user=me"}) {
+    try {
+      initiator::Session::discover(initiator::parse_portal(url));
+      FAIL() << url;
+    } catch (const initiator::SessionError& error) {
+      EXPECT_NE(std::string(error.what()).find("this build"), std::string::npos) << error.what();
+    }
+  }
+}
 
 }  // namespace
 }  // namespace openiser::test

@@ -50,12 +50,21 @@ class RawTarget {
   }
   // The answer to it: GOOD.
   iscsi::ScsiResponse good(const RawCommand& command) {
-    iscsi::ScsiResponse response;
-    response.initiator_task_tag = command.command.initiator_task_tag;
+    return answer<iscsi::ScsiResponse>(command.command.initiator_task_tag, command.command.cmd_sn);
+  }
+  // An answer to any request, with its numbers filled in.
+  template <class Response>
+  Response answer(std::uint32_t tag, std::uint32_t cmd_sn) {
+    Response response;
+    response.initiator_task_tag = tag;
     response.stat_sn = stat_sn_++;
-    response.exp_cmd_sn = command.command.cmd_sn + 1;
-    response.max_cmd_sn = command.command.cmd_sn + 32;
+    response.exp_cmd_sn = cmd_sn + 1;
+    response.max_cmd_sn = cmd_sn + 32;
     return response;
+  }
+  template <class Response>
+  Response answer(const iscsi::Bhs& request) {
+    return answer<Response>(request.initiator_task_tag(), request.cmd_sn());
   }
 
  private:

@@ -111,6 +111,34 @@ TEST(InitiatorLogin, TheAnswersAreTheParameters) {
   EXPECT_EQ(changes({}, initiator.login.parameters()), expected);
 }
 
+// What LIO answers, and what a target might that goes by RFC 7145 section 6.3.
+TEST(InitiatorLogin, DiscoveryInRdmaModeStaysThereWhateverTheAnswer) {
+  struct Answer {
+    const char* text;
+    std::uint32_t segment;
+  };
+  for (const Answer& answer :
+       {Answer{"RDMAExtensions=No|InitiatorRecvDataSegmentLength=4096|"
+               "TargetRecvDataSegmentLength=8192|",
+               4096},
+        Answer{"RDMAExtensions=Irrelevant|InitiatorRecvDataSegmentLength=Irrelevant|"
+               "TargetRecvDataSegmentLength=Irrelevant|",
+               8192},
+        Answer{"RDMAExtensions=Yes|InitiatorRecvDataSegmentLength=512|"
+               "TargetRecvDataSegmentLength=512|",
+               512}}) {
+    SCOPED_TRACE(answer.text);
+    Initiator initiator(rdma(), true, identity(""));
+    EXPECT_EQ(initiator.offers(),
+              "RDMAExtensions=Yes|TargetRecvDataSegmentLength=8192|"
+              "InitiatorRecvDataSegmentLength=8192|");
+    ASSERT_EQ(initiator.hear(1, 3, answer.text).outcome, Outcome::succeeded)
+        << initiator.step.detail;
+    EXPECT_TRUE(initiator.login.parameters().rdma_extensions);
+    EXPECT_EQ(initiator.login.parameters().max_recv_data_segment_length, answer.segment);
+  }
+}
+
 TEST(InitiatorLogin, DiscoveryOffersNothingOfNormalSessions) {
   Initiator initiator(rdma(), false, identity(""));
   EXPECT_EQ(text_in(initiator.step), std::string("InitiatorName=") + kInitiatorName +

@@ -545,5 +545,20 @@ TEST(TargetRdma, DiscoveryOnAConnectionInRdmaModeMayAskForRdma) {
   EXPECT_EQ(value_in(text_in(step), "RDMAExtensions"), "Yes");
 }
 
+// An initiator that goes by RFC 7145 section 6.3 does not negotiate the key in discovery.
+TEST(TargetRdma, DiscoveryOnAConnectionInRdmaModeNeedsNoKey) {
+  for (const char* keys : {"", "RDMAExtensions=No|"}) {
+    SCOPED_TRACE(keys);
+    const std::string text =
+        std::string("InitiatorName=") + kInitiatorName + "|SessionType=Discovery|" + keys;
+    Target target(rdma(), true);
+    const LoginStep step = target.granted(target.take(1, 3, text));
+    EXPECT_EQ(step.outcome, Outcome::succeeded) << step.detail;
+    EXPECT_TRUE(target.login.parameters().rdma_extensions);
+    Target plain({}, true);
+    EXPECT_EQ(plain.take(1, 3, text).error, errc::negotiation_failed);
+  }
+}
+
 }  // namespace
 }  // namespace openiser::test
