@@ -352,22 +352,20 @@ void Session::execute(Command& command) {
   finished.get_future().get();
 }
 
-Duration Session::ping(Bytes data) {
-  std::promise<ErrorCode> answered;
+Echo Session::ping(Bytes data) {
+  std::promise<std::pair<ErrorCode, Echo>> answered;
   const Time start = state_->loop().now();
-  Time end = start;
   state_->with_session([&](iscsi::InitiatorSession* session) {
-    if (!session) return answered.set_value(iscsi::errc::not_logged_in);
+    if (!session) return answered.set_value({iscsi::errc::not_logged_in, {}});
     session->ping(data, [&](ErrorCode error, Bytes echo) {
-      end = state_->loop().now();
-      const bool same = std::equal(echo.begin(), echo.end(), data.begin(), data.end());
-      answered.set_value(error || same ? error : ErrorCode(iscsi::errc::protocol_error));
+      if (!error && !std::ranges::equal(echo, data.first(std::min(echo.size(), data.size()))))
+        error = iscsi::errc::protocol_error;
+      answered.set_value({error, {state_->loop().now() - start, echo.size()}});
     });
   });
-  if (const ErrorCode error = answered.get_future().get()) {
-    throw SessionError("ping " + url().host + ": " + error.message());
-  }
-  return end - start;
+  const auto [error, echo] = answered.get_future().get();
+  if (error) throw SessionError("ping " + url().host + ": " + error.message());
+  return echo;
 }
 
 iscsi::TaskManagementAnswer Session::manage(iscsi::TaskManagementFunction function,

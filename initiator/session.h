@@ -33,6 +33,12 @@ struct SessionOptions {
   std::function<void(const std::string&)> on_event;
 };
 
+// What came of a ping.
+struct Echo {
+  Duration round_trip{};
+  std::size_t size = 0;  // of the data that came back
+};
+
 // A SCSI command; see iscsi::InitiatorTask for its fields. Stays in place until `on_done` is
 // called, on the session's thread.
 class Command final : public iscsi::InitiatorTask {
@@ -67,8 +73,9 @@ class Session {
   void post(std::function<void()> call);
   // Submits and waits; not on the session's thread.
   void execute(Command& command);
-  // NOP-Out and its echo. Throws SessionError.
-  Duration ping(Bytes data);
+  // NOP-Out and its echo, which may be short: Linux's iSER target sends no data back. Throws
+  // SessionError.
+  Echo ping(Bytes data);
   iscsi::TaskManagementAnswer manage(iscsi::TaskManagementFunction function, const iscsi::Lun& lun);
 
  private:

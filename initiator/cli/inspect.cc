@@ -236,23 +236,29 @@ int ping(const Common& common, const PingArguments& arguments) {
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i);
   Json times = Json::array();
   double least = 1e18, most = 0, sum = 0;
+  std::size_t echoed = data.size();
   for (std::uint32_t n = 0; arguments.count == 0 || n < arguments.count; ++n) {
     if (n > 0) std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval));
-    const double us = std::chrono::duration<double, std::micro>(session->ping(data)).count();
+    const Echo echo = session->ping(data);
+    const double us = std::chrono::duration<double, std::micro>(echo.round_trip).count();
     least = std::min(least, us), most = std::max(most, us), sum += us;
+    echoed = std::min(echoed, echo.size);
     times.push_back(us);
     if (!common.json) {
-      std::printf("%zu bytes from %s: seq=%u time=%.0f us\n", data.size(),
+      std::printf("%zu bytes from %s: seq=%u time=%.0f us\n", echo.size,
                   session->info().peer_address.c_str(), n, us);
       std::fflush(stdout);
     }
   }
   if (common.json) {
-    std::cout << Json{{"wire", name_of(session->info().wire)}, {"times_us", times}}.dump(2) << '\n';
+    const Json out{
+        {"wire", name_of(session->info().wire)}, {"echoed", echoed}, {"times_us", times}};
+    std::cout << out.dump(2) << '\n';
   } else {
     std::printf("%zu pings over %s: min/avg/max %.0f/%.0f/%.0f us\n", times.size(),
                 name_of(session->info().wire), least, sum / static_cast<double>(times.size()),
                 most);
+    if (echoed < data.size()) std::printf("the target does not send the data back\n");
   }
   return 0;
 }
