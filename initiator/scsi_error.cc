@@ -33,6 +33,9 @@ const char* status_name(std::uint8_t status) {
   }
 }
 
+// In the place of a sense key, where the target sent no sense data: 0 would be NO SENSE.
+constexpr std::uint8_t kNoSenseData = 0x80;
+
 class Category final : public ErrorCategory {
  public:
   const char* name() const noexcept override { return "scsi"; }
@@ -40,8 +43,8 @@ class Category final : public ErrorCategory {
     const auto bits = static_cast<std::uint32_t>(value);
     const auto status = static_cast<std::uint8_t>(bits >> 24);
     if (status != kCheckCondition) return std::string("SCSI status ") + status_name(status);
-    return in_words(
-        {true, static_cast<std::uint8_t>(bits >> 16), static_cast<std::uint16_t>(bits)});
+    const auto key = static_cast<std::uint8_t>(bits >> 16);
+    return in_words({key != kNoSenseData, key, static_cast<std::uint16_t>(bits)});
   }
 };
 
@@ -78,8 +81,8 @@ const ErrorCategory& scsi_category() {
 ErrorCode scsi_error(std::uint8_t status, Bytes sense) {
   if (status == 0) return {};
   const Sense parsed = parse_sense(sense);
-  const std::uint32_t bits =
-      std::uint32_t{status} << 24 | std::uint32_t{parsed.key} << 16 | parsed.code;
+  const std::uint32_t key = parsed.valid ? parsed.key : kNoSenseData;
+  const std::uint32_t bits = std::uint32_t{status} << 24 | key << 16 | parsed.code;
   return {static_cast<int>(bits), scsi_category()};
 }
 

@@ -21,7 +21,7 @@ Sense parse_sense(Bytes sense);
 // Such as "ILLEGAL_REQUEST: LBA_OUT_OF_RANGE (5/21/00)", in libiscsi's words.
 std::string in_words(const Sense& sense);
 
-// Values are SAM status in bits 24 to 31, sense key in 16 to 23, ASC and ASCQ below.
+// Values are SAM status in bits 24 to 31, sense key (80h for none) in 16 to 23, ASC and ASCQ below.
 const ErrorCategory& scsi_category();
 ErrorCode scsi_error(std::uint8_t status, Bytes sense);
 // Whether `error` is a CHECK CONDITION with that sense key.

@@ -46,6 +46,16 @@ TEST(Sense, SpeaksInWords) {
   EXPECT_EQ(scsi_error(0x18, {}).message(), "SCSI status RESERVATION CONFLICT");
 }
 
+// istgt 0.4 says nothing else of a block beyond the end.
+TEST(Sense, MayBeMissing) {
+  const ErrorCode error = scsi_error(kCheckCondition, {});
+  EXPECT_EQ(error.message(), "CHECK CONDITION without sense data");
+  EXPECT_FALSE(has_sense_key(error, 0));
+  const ErrorCode no_sense = scsi_error(kCheckCondition, fixed_sense(0, 0));
+  EXPECT_NE(no_sense.message().find("(0/00/00)"), std::string::npos) << no_sense.message();
+  EXPECT_TRUE(has_sense_key(no_sense, 0));
+}
+
 TEST(Sizes, AreReadAndSaid) {
   EXPECT_EQ(cli::parse_size("4k", "x"), 4096u);
   EXPECT_EQ(cli::parse_size("10GiB", "x"), std::uint64_t{10} << 30);
