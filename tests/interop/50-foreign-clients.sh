@@ -1,7 +1,7 @@
 # Programs that others wrote, over plain iSCSI against iser-targetd: libiscsi's tools and QEMU's block driver.
 . "$(dirname "$0")/lib.sh"
-requires iscsi-ls iscsi-inq iscsi-readcapacity16 qemu-img
-config_with_luns "lun: 0, memory: 64MiB" "lun: 3, memory: 32MiB, block_size: 4096"
+requires iscsi-ls iscsi-inq iscsi-readcapacity16 iscsi-swp iscsi-perf qemu-img qemu-io
+config_with_luns "lun: 0, memory: 64MiB" "lun: 3, memory: 32MiB, block_size: 4096" "lun: 5, file: sparse, size: 64MiB"
 start_target
 plain=iscsi://$portal/$iqn
 
@@ -29,5 +29,28 @@ iser cp "iser://$portal/$iqn/0" "$work/back2" >/dev/null
 cmp "$work/image" "$work/back2" || fail "our initiator reads something else than QEMU wrote"
 qemu-img convert -f raw -O qcow2 "$plain/0" "$work/image.qcow2"
 qemu-img compare -f qcow2 -F raw "$work/image.qcow2" "$plain/0"
-iscsi-perf -b 8 -m 16 -t 2 "$plain/0" >"$work/perf" 2>&1 || fail "iscsi-perf: $(tail -n 3 "$work/perf")"
+
+# GET LBA STATUS: where data is and where holes are
+qemu-io -f raw -c 'write -P 0x5a 32M 1M' "$plain/5"
+qemu-img map -f raw --output=json "$plain/5" | tee "$work/map"
+grep -q '"start": 33554432, "length": 1048576, .*"zero": false, "data": true' "$work/map" ||
+    fail "QEMU sees no data where it wrote"
+[[ $(grep -c '"zero": true, "data": false' "$work/map") -eq 2 ]] || fail "QEMU should see a hole before and one behind"
+qemu-io -f raw -c 'discard 32M 1M' "$plain/5"
+qemu-io -f raw -c 'read -P 0 32M 1M' "$plain/5"
+qemu-img map -f raw --output=json "$plain/5" | tee "$work/map"
+! grep -q '"data": true' "$work/map" || fail "QEMU sees data where it discarded it"
+
+# Software write protection can be read and not set: there is no MODE SELECT, and that is said.
+iscsi-swp "$plain/0" | grep -qx 'SWP:0' || fail "iscsi-swp: write protection"
+! iscsi-swp -s on "$plain/0" >"$work/swp" || fail "iscsi-swp: setting write protection succeeds"
+grep -q 'INVALID_OPERATION_CODE' "$work/swp" || fail "iscsi-swp: $(cat "$work/swp")"
+
+# perf LUN OPTION...
+perf() {
+    iscsi-perf -t 2 "${@:2}" "$plain/$1" >"$work/perf" 2>&1 || fail "iscsi-perf: $(tail -n 3 "$work/perf")"
+    grep -q 'iops average [1-9]' "$work/perf" || fail "iscsi-perf $* reads nothing: $(tail -n 3 "$work/perf")"
+}
+perf 0 -b 8 -m 16
+perf 3 -b 16 -m 32 -r
 stop_target

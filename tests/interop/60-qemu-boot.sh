@@ -66,7 +66,8 @@ qemu-img convert -n -f raw -O raw "$work/data.img" "$plain/1"
 
 timeout -k 10 300 qemu-system-x86_64 -accel tcg -cpu max -m 512 -display none -monitor none -no-reboot -nic none \
     -serial "file:$work/console" -drive "file=$plain/0,format=raw,if=virtio" -drive "file=$plain/1,format=raw,if=virtio" \
-    </dev/null || fail "QEMU ended with status $?: $(tail -n 20 "$work/console")"
+    </dev/null 2>"$work/qemu.log" || fail "QEMU ended with status $?: $(tail -n 20 "$work/console" "$work/qemu.log")"
+[[ ! -s $work/qemu.log ]] || fail "QEMU complains: $(cat "$work/qemu.log")"
 grep -aq 'the machine is done' "$work/console" || fail "it did not come to its end: $(tail -n 20 "$work/console")"
 grep -a "^read $(sum_of "$work/data/data")" "$work/console" || fail "it read other data: $(grep -a '^read' "$work/console")"
 
