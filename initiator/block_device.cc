@@ -26,8 +26,8 @@ ErrorCode BlockDevice::flush() {
 ErrorCode BlockDevice::unmap(std::uint64_t offset, std::uint64_t length) {
   return wait([&](Done done) { unmap(offset, length, std::move(done)); });
 }
-ErrorCode BlockDevice::write_zeroes(std::uint64_t offset, std::uint64_t length) {
-  return wait([&](Done done) { write_zeroes(offset, length, std::move(done)); });
+ErrorCode BlockDevice::write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate) {
+  return wait([&](Done done) { write_zeroes(offset, length, deallocate, std::move(done)); });
 }
 
 }  // namespace openiser::initiator

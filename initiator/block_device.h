@@ -18,6 +18,7 @@ struct BlockDeviceProperties {
   std::uint32_t physical_block_size = 512;
   bool read_only = false;
   bool write_cache = false;               // flush() matters
+  bool force_unit_access = false;         // write() may be asked for it
   bool unmap = false;                     // UNMAP; what is read afterwards is anybody's guess
   bool write_same = false;                // write_zeroes() is quick
   std::uint32_t max_transfer_blocks = 0;  // 0: no limit
@@ -40,15 +41,16 @@ class BlockDevice {
   // Everything written before is on stable storage when done (SYNCHRONIZE CACHE).
   virtual void flush(Done done) = 0;
   virtual void unmap(std::uint64_t offset, std::uint64_t length, Done done) = 0;
-  // Reads give zeroes afterwards; the device may deallocate the range.
-  virtual void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) = 0;
+  // Reads give zeroes afterwards; with `deallocate` the device need not keep room for them.
+  virtual void write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate,
+                            Done done) = 0;
 
   // The same, waited for. Not on the device's own thread.
   ErrorCode read(std::uint64_t offset, MutableBytes data);
   ErrorCode write(std::uint64_t offset, Bytes data, bool force_unit_access = false);
   ErrorCode flush();
   ErrorCode unmap(std::uint64_t offset, std::uint64_t length);
-  ErrorCode write_zeroes(std::uint64_t offset, std::uint64_t length);
+  ErrorCode write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate = true);
 };
 
 }  // namespace openiser::initiator

@@ -149,13 +149,13 @@ class Lun::State {
          });
   }
 
-  void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) {
+  void write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate, Done done) {
     if (properties().write_same) {
       const std::uint64_t limit = description_.max_write_same_blocks;
       const std::uint64_t most = limit ? std::min<std::uint64_t>(limit, UINT32_MAX) : (1u << 16);
       // With LBPRZ the UNMAP bit lets the device deallocate, and zeroes are still what is read
       // (SBC-3 section 5.42).
-      const std::uint8_t flags = description_.reads_zero_after_unmap ? 0x08 : 0;
+      const std::uint8_t flags = deallocate && description_.reads_zero_after_unmap ? 0x08 : 0;
       each(offset, length, most, std::move(done), [&](Io& io, auto lba, auto blocks, auto) {
         io.memory().resize(properties().block_size);
         io.add(cdb16(0x93, flags, lba, blocks)).data_out = io.memory();
@@ -213,8 +213,8 @@ void Lun::flush(Done done) {
 void Lun::unmap(std::uint64_t offset, std::uint64_t length, Done done) {
   state_->unmap(offset, length, std::move(done));
 }
-void Lun::write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) {
-  state_->write_zeroes(offset, length, std::move(done));
+void Lun::write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate, Done done) {
+  state_->write_zeroes(offset, length, deallocate, std::move(done));
 }
 
 }  // namespace openiser::initiator

@@ -30,7 +30,8 @@ class Lun final : public BlockDevice {
   void flush(Done done) override;
   void unmap(std::uint64_t offset, std::uint64_t length, Done done) override;
   // WRITE SAME of zeroes where the LUN has it, else written out.
-  void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) override;
+  void write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate,
+                    Done done) override;
 
  private:
   class State;

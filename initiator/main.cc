@@ -111,12 +111,16 @@ void add_moving(CLI::App& app, Words& w) {
                   "fill with a pattern first, and compare every read with it");
 }
 
+constexpr const char* kVia =
+    "nbd, fuse, or auto: nbd if the kernel has it and a device is free, else fuse";
+
 void add_mounting(CLI::App& app, Words& w) {
   auto* mount = command(app, w, "mount", "mount the file system on a LUN",
                         [&w] { return cli::mount(w.common, w.mount); });
   mount->add_option("URL", w.mount.url)->required();
   mount->add_option("DIR", w.mount.dir)->required();
   mount->add_option("-o,--options", w.mount.options, "as of mount(8)");
+  mount->add_option("--via", w.mount.via, kVia)->capture_default_str();
   mount->add_flag("--read-only", w.mount.read_only);
   mount->add_option("--mkfs", w.mount.mkfs,
                     "make a file system of this type first: ERASES the LUN");
@@ -127,7 +131,7 @@ void add_mounting(CLI::App& app, Words& w) {
                          [&w] { return cli::attach(w.common, w.attach); });
   attach->add_option("URL", w.attach.url)->required();
   attach->add_option("NAME", w.attach.name, "what to call it (default: from target and LUN)");
-  attach->add_option("--via", w.attach.via, "auto, ublk, nbd or fuse")->capture_default_str();
+  attach->add_option("--via", w.attach.via, kVia)->capture_default_str();
   attach->add_flag("--read-only", w.attach.read_only);
   auto* detach =
       command(app, w, "detach", "undo attach", [&w] { return cli::detach(w.common, w.name); });

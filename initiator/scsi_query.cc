@@ -110,7 +110,9 @@ void ask_cache(Session& session, std::uint16_t lun, BlockDeviceProperties& out) 
     out.write_cache = true;  // unknown: flush rather than lose data
     return;
   }
+  // SBC-3 section 6.4.1: WP and DPOFUA.
   out.read_only = (modes->device_specific_parameter & 0x80) != 0;
+  out.force_unit_access = (modes->device_specific_parameter & 0x10) != 0;
   const auto* page = scsi_modesense_get_page(modes, SCSI_MODEPAGE_CACHING, 0);
   out.write_cache = !page || page->caching.wce != 0;
 }

@@ -30,12 +30,21 @@ SessionOptions patient(SessionOptions options) {
   return options;
 }
 
+Via parse_via(const std::string& word) {
+  if (word == "auto") return Via::automatic;
+  if (word == "nbd") return Via::nbd;
+  if (word == "fuse") return Via::fuse;
+  if (word == "ublk") throw SessionError("--via ublk is not implemented; use nbd or fuse");
+  throw UsageError("--via takes auto, ublk, nbd or fuse, not '" + word + "'");
+}
+
 }  // namespace
 
 int mount(const Common& common, const MountArguments& arguments) {
   MountRequest request;
   request.attach.url = parse_url(arguments.url);
   request.attach.session = patient(common.session);
+  request.attach.via = parse_via(arguments.via);
   request.attach.read_only = arguments.read_only;
   request.dir = arguments.dir;
   request.options = arguments.options;
@@ -58,16 +67,10 @@ int umount(const Common&, const std::string& dir) {
 }
 
 int attach(const Common& common, const AttachArguments& arguments) {
-  if (arguments.via == "ublk" || arguments.via == "nbd") {
-    throw SessionError("--via " + arguments.via +
-                       ": this build has no such front end; use --via fuse");
-  }
-  if (arguments.via != "auto" && arguments.via != "fuse") {
-    throw UsageError("--via takes auto, ublk, nbd or fuse, not '" + arguments.via + "'");
-  }
   AttachRequest request;
   request.url = parse_url(arguments.url);
   request.name = arguments.name;
+  request.via = parse_via(arguments.via);
   request.read_only = arguments.read_only;
   request.session = patient(common.session);
   const Attachment a = openiser::initiator::attach(request);
@@ -82,10 +85,10 @@ int detach(const Common&, const std::string& name) {
 
 int attached(const Common& common) {
   Json all = Json::array();
-  Table table({"NAME", "PATH", "SIZE", "WIRE", "MOUNTED ON", "URL"});
+  Table table({"NAME", "PATH", "SIZE", "WIRE", "VIA", "MOUNTED ON", "URL"});
   for (const Attachment& a : attachments()) {
     all.push_back(as_json(a));
-    table.add({a.name, a.path(), size_text(a.size), a.wire,
+    table.add({a.name, a.path(), size_text(a.size), a.wire, a.via,
                a.mounted_on.empty() ? "-" : a.mounted_on, a.url});
   }
   std::cout << (common.json ? all.dump(2) + "\n" : table.text());

@@ -42,7 +42,7 @@ struct CopyArguments {
 int copy(const Common& common, const CopyArguments& arguments);
 
 struct MountArguments {
-  std::string url, dir, options, mkfs;
+  std::string url, dir, options, mkfs, via = "auto";
   bool read_only = false;
 };
 int mount(const Common& common, const MountArguments& arguments);

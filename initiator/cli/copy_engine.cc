@@ -59,10 +59,12 @@ class File final : public BlockDevice {
     done(fsync(fd_.get()) == 0 || errno == EINVAL ? ErrorCode() : last_error());
   }
   void unmap(std::uint64_t offset, std::uint64_t length, Done done) override {
-    write_zeroes(offset, length, std::move(done));
+    write_zeroes(offset, length, true, std::move(done));
   }
-  void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) override {
-    const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  void write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate,
+                    Done done) override {
+    const int mode =
+        (deallocate ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE) | FALLOC_FL_KEEP_SIZE;
     if (fallocate(fd_.get(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0)
       return done({});
     const std::vector<std::byte> zeroes(length);
@@ -197,7 +199,7 @@ CopyResult copy_blocks(BlockDevice& source, BlockDevice& destination, const Copy
       if (zero && plan.destination_zeroed) {
         slot.step = 2;
       } else if (zero && destination.properties().write_same) {
-        destination.write_zeroes(slot.offset, whole, pump.begin(slot));
+        destination.write_zeroes(slot.offset, whole, true, pump.begin(slot));
         continue;
       } else {
         slot.first.resize(whole);

@@ -23,6 +23,7 @@
 #include "initiator/lun.h"
 #include "initiator/mount/fuse_file.h"
 #include "initiator/mount/loop_device.h"
+#include "initiator/mount/nbd_device.h"
 
 #ifndef PR_SET_IO_FLUSHER
 #define PR_SET_IO_FLUSHER 57
@@ -103,7 +104,7 @@ void check_name(const std::string& name) {
     throw UsageError("'" + name + "' is no name: letters, digits, '-', '_' and '.', 64 at most");
 }
 
-// The serving process's last words go through the pipe: "ok\n" and its record, or an error.
+// The serving process's last words go through the pipe: "ok" and its record, or an error.
 void say(int pipe, const std::string& text) {
   (void)!write(pipe, text.data(), text.size());
 }
@@ -122,6 +123,27 @@ void become_daemon(const std::string& name) {
   if (chdir("/") != 0) log::warn("attach", "cannot change to the root folder");
 }
 
+int write_out(Lun& lun) {
+  const ErrorCode error = lun.properties().read_only ? ErrorCode() : lun.flush();
+  if (error) log::error("attach", "the last flush failed: " + error.message());
+  return error ? 1 : 0;
+}
+
+// Serves until it is told to end, and gives an exit status. `ready` is called with the device, if
+// there is one by then.
+int serve_lun(Lun& lun, const AttachRequest& request, const std::string& name,
+              const std::function<void(const std::string& device)>& ready) {
+  if (request.via == Via::nbd) {
+    nbd::Device device(lun, request.read_only);
+    device.run([&] { ready(device.path()); });
+    return write_out(lun);  // nobody else gets the device before that is done
+  }
+  FuseFile file(lun, folder_of(name).string(), request.read_only);
+  ready("");
+  file.run();
+  return write_out(lun);
+}
+
 // The serving process.
 int serve(const AttachRequest& request, const std::string& name, int pipe) {
   try {
@@ -130,17 +152,15 @@ int serve(const AttachRequest& request, const std::string& name, int pipe) {
     options.on_event = [](const std::string& what) { log::warn("attach", what); };
     auto session = Session::open(request.url, options);
     const auto lun = Lun::open(session, *request.url.lun);
-    FuseFile file(*lun, folder_of(name).string(), request.read_only);
-    const Json ready{{"wire", name_of(session->info().wire)},
-                     {"size", lun->properties().size()},
-                     {"block_size", lun->properties().block_size},
-                     {"read_only", lun->properties().read_only}};
-    say(pipe, "ok" + ready.dump());
-    close(pipe);
-    file.run();
-    const ErrorCode error = lun->properties().read_only ? ErrorCode() : lun->flush();
-    if (error) log::error("attach", "the last flush failed: " + error.message());
-    return error ? 1 : 0;
+    return serve_lun(*lun, request, name, [&](const std::string& device) {
+      const Json ready{{"wire", name_of(session->info().wire)},
+                       {"device", device},
+                       {"size", lun->properties().size()},
+                       {"block_size", lun->properties().block_size},
+                       {"read_only", lun->properties().read_only}};
+      say(pipe, "ok" + ready.dump());
+      close(pipe);
+    });
   } catch (const std::exception& error) {
     say(pipe, error.what());
     log::error("attach", error.what());
@@ -175,12 +195,19 @@ void clean_up(const std::string& name) {
   fs::remove(log_of(name), ignored);
 }
 
+void unmount_file(const Attachment& a) {
+  if (umount2(folder_of(a.name).c_str(), 0) == 0 || errno == EINVAL || errno == ENOENT) return;
+  if (errno == EBUSY)
+    throw SessionError(a.file + " is in use; close what has it open, then detach again");
+  kill(a.pid, SIGTERM);  // without the right to unmount: its owner does it
+}
+
 void stop_serving(const Attachment& a) {
-  const fs::path folder = folder_of(a.name);
-  if (umount2(folder.c_str(), 0) != 0 && errno != EINVAL && errno != ENOENT) {
-    if (errno == EBUSY)
-      throw SessionError(a.file + " is in use; close what has it open, then detach again");
-    kill(a.pid, SIGTERM);  // without the right to unmount: its owner does it
+  if (a.via == "nbd") {
+    nbd::disconnect(a.device);
+  } else {
+    if (!a.device.empty()) detach_loop(a.device);
+    unmount_file(a);
   }
   if (!wait_for_end(a.pid, kStopSeconds)) {
     throw SessionError("process " + std::to_string(a.pid) + " still writes " + a.name +
@@ -195,14 +222,14 @@ bool alive(pid_t pid) {
 }
 
 // A record whose process has died (killed, or the machine's restart) leaves a mount point and a
-// loop device behind.
+// loop device behind. An nbd device has gone with its process, and may be somebody else's by now.
 void clear_stale(const std::string& name) {
   const auto old = load(record_of(name));
   if (!old) return;
   if (alive(old->pid))
     throw SessionError("'" + name + "' is attached already; see 'iser attached'");
   if (!old->mounted_on.empty()) umount2(old->mounted_on.c_str(), MNT_DETACH);
-  if (!old->device.empty()) {
+  if (!old->device.empty() && old->via != "nbd") {
     try {
       detach_loop(old->device);
     } catch (const SessionError&) {  // gone with its file
@@ -231,29 +258,47 @@ Json start_serving(const AttachRequest& request, Attachment& a) {
   throw SessionError(answer.empty() ? "the serving process died while starting" : answer);
 }
 
+Via choose(const AttachRequest& request) {
+  if (request.via == Via::fuse || !request.want_device) return Via::fuse;
+  std::string why;
+  if (nbd::available(why)) return Via::nbd;
+  if (request.via == Via::nbd) throw SessionError("--via nbd: " + why);
+  return Via::fuse;
+}
+
+// Puts a loop device on the block file, where one may be had.
+void attach_device(const AttachRequest& request, const Json& ready, Attachment& a) {
+  std::string why;
+  if (!request.want_device || !loop_devices_available(why)) return;
+  const bool read_only = request.read_only || ready.value("read_only", false);
+  a.device = attach_loop(a.file, ready.value("block_size", 512u), read_only);
+}
+
 }  // namespace
 
-Attachment attach(const AttachRequest& request) {
+Attachment attach(const AttachRequest& wanted) {
+  AttachRequest request = wanted;
   if (request.url.target.empty() || !request.url.lun) {
     throw UsageError("URL '" + request.url.text() + "' names no LUN: iser://HOST/TARGET/LUN");
   }
   Attachment a;
   a.name = request.name.empty() ? default_name(request.url) : request.name;
   check_name(a.name);
-  std::string why;
-  const bool device = request.want_device && loop_devices_available(why);
+  request.via = choose(request);
   fs::create_directories(run_folder());
   clear_stale(a.name);
-  fs::create_directories(folder_of(a.name));
   a.url = request.url.text();
-  a.via = "fuse";
-  a.file = (folder_of(a.name) / FuseFile::kFileName).string();
+  a.via = request.via == Via::nbd ? "nbd" : "fuse";
+  if (request.via == Via::fuse) {
+    fs::create_directories(folder_of(a.name));
+    a.file = (folder_of(a.name) / FuseFile::kFileName).string();
+  }
   const Json ready = start_serving(request, a);
   a.wire = ready.value("wire", "");
+  a.device = ready.value("device", "");
   a.size = ready.value("size", std::uint64_t{0});
   try {
-    const bool read_only = request.read_only || ready.value("read_only", false);
-    if (device) a.device = attach_loop(a.file, ready.value("block_size", 512u), read_only);
+    if (request.via == Via::fuse) attach_device(request, ready, a);
     save(a);
   } catch (...) {
     stop_serving(a);
@@ -270,7 +315,6 @@ void detach(const std::string& name) {
                        "; use 'iser umount' first");
   }
   if (!alive(a->pid)) return clear_stale(name);
-  if (!a->device.empty()) detach_loop(a->device);
   stop_serving(*a);
 }
 

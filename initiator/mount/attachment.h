@@ -1,6 +1,6 @@
-// LUNs attached to this machine: each has a process of its own that serves a FuseFile, and a record
-// in the run folder by which later commands find it. The run folder is /run/open-iser for root,
-// else $XDG_RUNTIME_DIR/open-iser; $OPENISER_RUN_DIR overrides.
+// LUNs attached to this machine: each has a process of its own that serves an nbd device or a
+// FuseFile, and a record in the run folder by which later commands find it. The run folder is
+// /run/open-iser for root, else $XDG_RUNTIME_DIR/open-iser; $OPENISER_RUN_DIR overrides.
 #pragma once
 
 #include <sys/types.h>
@@ -16,10 +16,10 @@ namespace openiser::initiator {
 struct Attachment {
   std::string name;
   std::string url;
-  std::string via;         // "fuse"
+  std::string via;         // "nbd" or "fuse"
   pid_t pid = 0;           // of the process that serves it
-  std::string file;        // the block file
-  std::string device;      // the loop device over it; empty without one
+  std::string file;        // the block file; empty with nbd
+  std::string device;      // the nbd device, or the loop device over the file; empty without one
   std::string mounted_on;  // by `iser mount`; empty otherwise
   std::string wire;
   std::uint64_t size = 0;
@@ -28,11 +28,15 @@ struct Attachment {
   const std::string& path() const { return device.empty() ? file : device; }
 };
 
+// The way to the kernel. `automatic`: nbd if there is a device free, else fuse.
+enum class Via { automatic, nbd, fuse };
+
 struct AttachRequest {
   Url url;
   std::string name;  // empty: made from target and LUN
+  Via via = Via::automatic;
   bool read_only = false;
-  bool want_device = true;  // a loop device, where one may be had; false: only the file
+  bool want_device = true;  // a block device, where one may be had; false: only the file
   SessionOptions session;
 };
 

@@ -39,13 +39,6 @@ struct stat attributes(const BlockDeviceProperties& device, fuse_ino_t inode) {
   return st;
 }
 
-int errno_of(ErrorCode error) {
-  if (!error) return 0;
-  const bool system = error.category() == boost::system::generic_category() ||
-                      error.category() == boost::system::system_category();
-  return system ? error.value() : EIO;
-}
-
 // The device behind a request.
 ByteAccess& access_of(fuse_req_t request) {
   return *static_cast<ByteAccess*>(fuse_req_userdata(request));
@@ -143,7 +136,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* from, std::size_t size
   const std::size_t n = std::min<std::uint64_t>(size, end - start);
   auto data = std::make_shared<Buffer>(Buffer::copy_of(as_bytes({from, n})));
   const Bytes bytes = data->bytes();
-  device.write(start, bytes, [request, data](ErrorCode error) {
+  device.write(start, bytes, false, [request, data](ErrorCode error) {
     if (error) {
       fuse_reply_err(request, errno_of(error));
     } else {
@@ -167,7 +160,7 @@ void on_fallocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t 
   const std::uint64_t end = device.properties().size();
   const auto start = std::min<std::uint64_t>(static_cast<std::uint64_t>(offset), end);
   const auto n = std::min<std::uint64_t>(static_cast<std::uint64_t>(length), end - start);
-  device.write_zeroes(start, n, replies(request));
+  device.write_zeroes(start, n, (mode & FALLOC_FL_PUNCH_HOLE) != 0, replies(request));
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info*) {

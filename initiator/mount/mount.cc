@@ -85,7 +85,8 @@ Attachment mount_lun(const MountRequest& request) {
   }
   Attachment a = attach(request.attach);
   try {
-    if (a.device.empty()) throw SessionError("/dev/loop-control is missing: load the loop module");
+    if (a.device.empty())
+      throw SessionError("/dev/loop-control is missing: load the loop module, or nbd");
     if (!request.mkfs.empty()) make_file_system(request.mkfs, a.device);
     mount_device(a.device, request);
     a.mounted_on = std::filesystem::canonical(request.dir).string();

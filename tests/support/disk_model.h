@@ -122,7 +122,7 @@ class DiskModel {
         fill(command.data, seed);
         return lun_.write(offset, command.data, seed % 8 == 0, done);
       case Kind::write_zeroes:
-        return lun_.write_zeroes(offset, command.data.size(), done);
+        return lun_.write_zeroes(offset, command.data.size(), seed % 2 == 0, done);
       case Kind::unmap:
         return lun_.unmap(offset, command.data.size(), done);
     }

@@ -28,25 +28,32 @@ class MemoryDevice final : public initiator::BlockDevice {
     std::memcpy(data.data(), bytes_.data() + offset, data.size());
     done({});
   }
-  void write(std::uint64_t offset, Bytes data, bool, Done done) override {
+  void write(std::uint64_t offset, Bytes data, bool force_unit_access, Done done) override {
     if (const auto error = check(offset, data.size())) return done(error);
     std::memcpy(bytes_.data() + offset, data.data(), data.size());
     ++writes;
+    forced += force_unit_access;
     done({});
   }
   void flush(Done done) override {
     ++flushes;
     done({});
   }
-  void unmap(std::uint64_t, std::uint64_t, Done done) override { done({}); }
-  void write_zeroes(std::uint64_t offset, std::uint64_t length, Done done) override {
+  void unmap(std::uint64_t offset, std::uint64_t length, Done done) override {
+    if (const auto error = check(offset, length)) return done(error);
+    ++unmaps;
+    done({});
+  }
+  void write_zeroes(std::uint64_t offset, std::uint64_t length, bool deallocate,
+                    Done done) override {
     if (const auto error = check(offset, length)) return done(error);
     std::memset(bytes_.data() + offset, 0, length);
     ++zeroings;
+    deallocations += deallocate;
     done({});
   }
 
-  int writes = 0, flushes = 0, zeroings = 0;
+  int writes = 0, forced = 0, flushes = 0, unmaps = 0, zeroings = 0, deallocations = 0;
   std::optional<std::uint64_t> fail_at;  // requests that touch this byte fail with EIO
 
  private:

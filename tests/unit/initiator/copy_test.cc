@@ -135,12 +135,12 @@ TEST(ByteAccess, MatchesAModelUnderRandomRanges) {
     ErrorCode seen;
     const auto done = [&](ErrorCode error) { seen = error; };
     if (i % 3 == 0) {
-      access.write_zeroes(offset, length, done);
+      access.write_zeroes(offset, length, true, done);
       std::fill_n(model.begin() + static_cast<std::ptrdiff_t>(offset), length, std::byte{0});
     } else if (i % 3 == 1) {
       std::vector<std::byte> data(length);
       fill(data, static_cast<unsigned>(i));
-      access.write(offset, data, done);
+      access.write(offset, data, false, done);
       std::copy(data.begin(), data.end(), model.begin() + static_cast<std::ptrdiff_t>(offset));
     } else {
       std::vector<std::byte> data(length);
