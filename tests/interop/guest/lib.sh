@@ -346,25 +346,3 @@ stallable_store() {
     DM_DISABLE_UDEV=1 dmsetup create "$1" --table "0 $(blockdev --getsz "$loop") linear $loop 0"
 }
 kernel_says() { [[ $(dmesg | grep -c -E "$1") -gt ${2:-0} ]]; }
-# stalled_store_test DISK NAME: the kernel gives up a read and aborts it (RFC 7143 section 11.5) while the store does not answer;
-# once it does, all goes on, with the right data
-stalled_store_test() {
-    local disk=$1 name=$2 timeout reader aborts
-    timeout=/sys/block/$(basename "$disk")/device/timeout
-    echo 1 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
-    head -c 256k /dev/urandom >/dev/shm/written
-    dd if=/dev/shm/written of="$disk" bs=256k oflag=direct conv=fsync status=none
-    echo 3 >/proc/sys/vm/drop_caches # the target's read is to reach the store
-    aborts=$(dmesg | grep -c 'aborting' || true)
-    echo 2 >"$timeout"
-    dmsetup suspend --nolockfs --noflush "$name"
-    dd if="$disk" of=/dev/shm/read bs=256k count=1 iflag=direct status=none &
-    reader=$!
-    wait_for 30 kernel_says aborting "$aborts" || { dmsetup resume "$name"; fail "the kernel did not abort the read"; }
-    kill -0 "$reader" || fail "the read ended while the store was stalled"
-    dmsetup resume "$name"
-    wait "$reader" || fail "the read failed"
-    echo 30 >"$timeout"
-    cmp /dev/shm/written /dev/shm/read || fail "the read gave other data"
-    dmesg | grep -E 'abort|reset' | tail -n 20
-}

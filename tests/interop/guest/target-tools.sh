@@ -1,0 +1,155 @@
+# sg3-utils through the kernel's disk of a LUN of ours: what each tool says is compared with what it should say.
+. ./lib.sh
+
+setup() {
+    links
+    write_target_yaml <<Y
+portals: ["$peer_ip:$port"]
+targets:
+  - name: $iqn
+    luns:
+      - {lun: 0, file: /dev/shm/lun0, size: 64MiB, vendor: example, product: first disk, serial: "0042"}
+      - {lun: 3, memory: 64MiB, block_size: 4096}
+      - {lun: 7, file: /dev/shm/lun7, size: 1MiB, read_only: true}
+Y
+    truncate -s 1M /dev/shm/lun7
+    start_target
+    start_iscsid
+    log_in tcp "$peer_ip"
+    disk_of 0 && disk_of 3 && disk_of 7
+}
+# says LINE_PATTERN... -- COMMAND...: COMMAND succeeds, and each pattern is found in a line of what it prints
+says() {
+    local patterns=() pattern
+    while [[ $1 != -- ]]; do
+        patterns+=("$1")
+        shift
+    done
+    shift
+    "$@" >/run/said 2>&1 || { cat /run/said; fail "$*: status $?"; }
+    cat /run/said
+    for pattern in "${patterns[@]}"; do grep -qiE "$pattern" /run/said || fail "$*: does not say '$pattern'"; done
+}
+# refused SENSE COMMAND...: COMMAND fails, and names SENSE
+refused() {
+    local sense=$1
+    shift
+    ! "$@" >/run/said 2>&1 || { cat /run/said; fail "$* succeeds"; }
+    cat /run/said
+    grep -qiE "$sense" /run/said || fail "$*: refused, but not with '$sense'"
+}
+# read_back DISK LBA COUNT: blocks of 512 bytes, to /run/back
+read_back() {
+    rm -f /run/back
+    sg_dd if="$1" of=/run/back bs=512 skip="$2" count="$3" iflag=sgio
+}
+# The tools open a disk for writing even to read of it, and the kernel refuses that for one that is read-only; not for its sg.
+with_disks() {
+    zero=$(disk_of 0) three=$(disk_of 3) seven=$(sg_of 7)
+    "$@"
+}
+
+inquiry() {
+    says 'Vendor identification: example' 'Product identification: first disk' 'Unit serial number: 0042' \
+        'PDT=0 ' 'HiSUP=1' 'CmdQue=1' 'version=0x06' -- sg_inq "$zero"
+    says 'Supported VPD pages' '0x80' '0x83' '0x86' '0xb0' '0xb1' '0xb2' -- sg_inq -p 0 "$zero"
+    says 'Unit serial number: 0042' -- sg_inq -p sn "$zero"
+    says "$iqn,t,0x0001" 'NAA' -- sg_inq -p di "$zero"
+    says 'SIMPSUP=1' 'V_SUP=1' -- sg_inq -p ei "$zero"
+    says 'Maximum transfer length: 32768 blocks' 'Maximum unmap LBA count: 1048576' \
+        'Maximum compare and write length: 255 blocks' -- sg_inq -p bl "$zero"
+    says 'Maximum transfer length: 4096 blocks' -- sg_inq -p bl "$three"
+    says 'Non-rotating medium' -- sg_vpd -p bdc "$zero"
+    says 'LBPU\): 1' 'LBPWS\): 1' 'LBPRZ\): 1' 'Provisioning type: 2' -- sg_vpd -p lbpv "$zero"
+    says 'LBPU\): 0' -- sg_vpd -p lbpv "$seven"
+    refused 'invalid field in cdb' sg_raw -r 255 "$zero" 12 01 c0 00 ff 00
+}
+capacity() {
+    says 'Last LBA=131071 ' 'Logical block length=512 bytes' 'lbpme=1, lbprz=1' 'physical block exponent=3 ' \
+        -- sg_readcap -16 "$zero"
+    says 'Last LBA=16383 ' 'Logical block length=4096 bytes' 'lbpme=1, lbprz=1' -- sg_readcap -16 "$three"
+    says 'Last LBA=2047 ' 'lbpme=0, lbprz=0' -- sg_readcap -16 "$seven"
+    says 'Last LBA=131071 ' -- sg_readcap "$zero"
+}
+luns() {
+    says 'Lun list length = 24' '0000000000000000' '0003000000000000' '0007000000000000' -- sg_luns "$zero"
+    says 'Lun list length = 24' -- sg_luns -s 2 "$three"
+}
+modes() {
+    says 'Caching' 'Mode data length' -- sg_modes -p 8 "$zero"
+    says 'Control' -- sg_modes -p 0xa "$zero"
+    says 'Caching' 'Control' 'Informational exceptions' -- sg_modes -a "$zero"
+    # DPOFUA is bit 4 of the device specific parameter, WP bit 7.
+    says 'WP=0' 'DpoFua=1' -- sg_modes "$zero"
+    says 'WP=1' -- sg_modes "$seven"
+}
+sense_and_ready() {
+    says 'No Sense' -- sg_requests -vv "$zero"
+    says . -- sg_turs -n 3 -vv "$zero"
+    says 'descriptor format' -- sg_requests -d -vv "$zero"
+}
+# The last four blocks of 4096 are written, and read back by their checksum.
+verify() {
+    head -c 4096 /dev/urandom >/run/block
+    sg_dd if=/run/block of="$three" bs=4096 seek=16383 count=1 oflag=sgio
+    says 'Verified 16384 ' 'without error' -- sg_verify -v --16 --bpc=4096 --lba=0 --count=16384 "$three"
+    says . -- sg_verify -vv --16 --lba=16383 --ndo=4096 --in=/run/block "$three"
+    head -c 4096 /dev/zero >/run/other
+    refused 'miscompare' sg_verify --16 --lba=16383 --ndo=4096 --in=/run/other "$three"
+    refused 'LBA out of range' sg_verify --16 --lba=16384 --count=1 "$three"
+}
+unmap() {
+    head -c 8192 /dev/urandom >/run/blocks
+    sg_dd if=/run/blocks of="$zero" bs=512 seek=64 count=16 oflag=sgio
+    read_back "$zero" 64 16
+    cmp /run/blocks /run/back
+    says 'LBA: 0x0*40 +blocks: +16 +mapped' -- sg_get_lba_status --lba=64 "$zero"
+    says . -- sg_unmap -vv --lba=64 --num=8 --force "$zero"
+    says 'LBA: 0x0*40 +blocks: +8 +deallocated' -- sg_get_lba_status --lba=64 "$zero"
+    read_back "$zero" 64 16
+    cmp -n 4096 /run/back /dev/zero || fail "what was unmapped is not zeros"
+    cmp -i 4096 /run/blocks /run/back || fail "its neighbour was unmapped, too"
+}
+write_same() {
+    head -c 512 /dev/urandom >/run/block
+    says . -- sg_write_same -vv --16 --lba=1000 --num=100 --in=/run/block "$zero"
+    for _ in {1..100}; do cat /run/block; done >/run/blocks
+    read_back "$zero" 1000 100
+    cmp /run/blocks /run/back || fail "not the block over and over"
+    says . -- sg_write_same -vv --16 --unmap --lba=1000 --num=50 --in=/dev/zero --xferlen=512 "$zero"
+    read_back "$zero" 1000 100
+    cmp -n 25600 /run/back /dev/zero || fail "not zeros"
+    cmp -i 25600 /run/blocks /run/back || fail "more than that are zeros"
+    refused 'data protect|write protected' sg_write_same --16 --lba=0 --num=1 --in=/run/block "$seven"
+}
+cache_and_start() {
+    says . -- sg_sync -vv "$zero"
+    says '91 00 00 00 00 00 00 00 00 00 00 00 00 08' -- sg_sync -vv --16 --lba=0 --count=8 "$zero"
+    says . -- sg_start -vv --stop "$zero"
+    says . -- sg_turs -vv "$zero"
+    says . -- sg_start -vv --start "$zero"
+    refused 'illegal request' sg_start --pc=2 "$zero"
+}
+opcodes() {
+    says 'Inquiry' 'Read\(16\)' 'Write same\(16\)' 'Compare and write' 'Unmap' 'Get LBA status' \
+        'Report supported operation codes' -- sg_opcodes "$zero"
+    says 'Command is NOT supported' -- sg_opcodes --opcode=0x04 "$zero"
+}
+compare_and_write() {
+    head -c 512 /dev/urandom >/run/old
+    head -c 512 /dev/urandom >/run/new
+    sg_dd if=/run/old of="$zero" bs=512 seek=2000 count=1 oflag=sgio
+    cat /run/old /run/new >/run/pair
+    says . -- sg_compare_and_write -vv --lba=2000 --num=1 --in=/run/pair "$zero"
+    refused 'miscompare' sg_compare_and_write --lba=2000 --num=1 --in=/run/pair "$zero"
+    read_back "$zero" 2000 1
+    cmp /run/new /run/back
+}
+cells() {
+    local name
+    for name in inquiry capacity luns modes sense-and-ready verify unmap write-same cache-and-start opcodes compare-and-write; do
+        cell "$name" with_disks "${name//-/_}"
+    done
+    cell logout log_out
+}
+main
