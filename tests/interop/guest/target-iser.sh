@@ -6,6 +6,8 @@ variant=$1
 setup() {
     case $variant in p2p) links 1500 ;; *) links 9000 ;; esac
     load_siw "$variant"
+    stallable_store stall 32M
+    stallable_store healthy 32M
     write_target_yaml <<Y
 portals: ["$peer_ip:$port"]
 targets:
@@ -13,21 +15,171 @@ targets:
     luns:
       - {lun: 0, file: /dev/shm/lun0, size: 512MiB}
       - {lun: 1, memory: 64MiB}
+      - {lun: 2, file: /dev/mapper/stall}
+      - {lun: 3, file: /dev/mapper/healthy}
+limits: {nop_interval: 3s, threads: 1} # one thread: what holds it up holds up all
 Y
     start_target
     start_iscsid
-    log_in iser "$peer_ip"
+    log_in iser "$peer_ip" "${quick_errors[@]}"
+}
+# How long open-iscsi lets task management take, in seconds.
+quick_errors=(node.session.err_timeo.{abort,lu_reset,tgt_reset}_timeout=10)
+logins() { grep -c "from $kernel_ip:.* logged in to" /out/target.log; } # the kernel's
+
+discovered() { # discovered INTERFACE
+    iscsiadm -m discovery -t st -p "$peer_ip" -I "$1" -o nonpersistent | grep -x "$peer_ip:$port,1 $iqn"
 }
 two_luns() {
     local disk
     for disk in "$(disk_of 0)" "$(disk_of 1)"; do blockdev --getsize64 "$disk"; done | paste -sd ' ' |
         grep -x '536870912 67108864'
 }
+
+# ---- sense data and residuals; LUN 1 has 131072 blocks of 512 bytes
+
+sense_of() { # sense_of KEY WORDS SG_RAW_ARGUMENT...: the command must fail with them
+    local key=$1 words=$2 answer
+    shift 2
+    answer=$(sg_raw "$@" 2>&1) && fail "$* succeeds"
+    echo "$*: $answer"
+    [[ $answer == *"$key"* && $answer == *"$words"* ]] || fail "$*: not $key, $words"
+}
+bad_lba() {
+    local sg range="Logical block address out of range"
+    sg=$(sg_of 1)
+    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null # the last block
+    sense_of "Illegal Request" "$range" -r 512 "$sg" 28 00 00 02 00 00 00 00 01 00
+    sense_of "Illegal Request" "$range" -r 1k "$sg" 88 00 00 00 00 00 00 01 ff ff 00 00 00 02 00 00
+    sense_of "Illegal Request" "$range" -r 512 "$sg" 88 00 ff ff ff ff ff ff ff ff 00 00 00 01 00 00
+    sense_of "Illegal Request" "$range" -s 512 -i /dev/zero "$sg" 2a 00 00 02 00 00 00 00 01 00
+    sense_of "Illegal Request" "$range" -s 64k -i /dev/zero "$sg" 8a 00 00 00 00 00 00 01 ff f0 00 00 00 80 00 00
+    sense_of "Illegal Request" "Invalid command operation code" "$sg" c1 00 00 00 00 00
+    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null
+}
+residuals() {
+    local sg
+    sg=$(sg_of 1)
+    sg_raw -b -r 4k "$sg" 28 00 00 00 00 00 00 00 01 00 2>/dev/null | wc -c | grep -x 512
+    sg_raw -b -r 4k "$sg" 12 00 00 00 24 00 2>/dev/null | wc -c | grep -x 36
+}
+
+# ---- resets
+
+# fio_verified DISK ARGUMENT...: random writes, and at the end every block's content is checked
+fio_verified() {
+    fio --name=verified --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --verify=crc32c \
+        --verify_fatal=1 --do_verify=1 "${@:2}"
+}
+writes_done() { awk '{ print $5 }' "/sys/block/$(basename "$1")/stat"; }
+wrote_more() { [[ $(writes_done "$1") -ge $2 ]]; }
+lun_reset() {
+    local disk before
+    disk=$(disk_of 1)
+    before=$(tmf_requests)
+    lun_reset_test "$disk"
+    [[ $(tmf_requests) -gt $before ]] || fail "no task management request was sent"
+}
+
+# What the cells up to here do should give the kernel nothing to say of its connections.
+quiet_kernel() {
+    ! dmesg | grep -v 'module verification failed' |
+        grep -E '(iser|siw)[^ ]*: .*(fail|invalid|error|unexpected|terminat)|conn error|I/O error|[Rr]esidual|BUG:|WARNING:'
+}
+
+# ---- a store that stalls, under LUN 2
+
+# stalled COMMAND...: the store stalls while fio writes to it, and goes on once COMMAND succeeds. Meanwhile another LUN is served,
+# and in the end no write is lost.
+stalled() {
+    local disk writer
+    disk=$(disk_of 2)
+    echo 5 | tee "/sys/block/$(basename "$disk")/device/timeout" "/sys/block/$(basename "$disk")/device/eh_timeout" >/dev/null
+    dmesg -C
+    echo 1 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
+    fio_verified "$disk" --sync=1 --iodepth=32 --size=8m --loops=3 >/run/fio.log 2>&1 &
+    writer=$!
+    wait_for 60 wrote_more "$disk" $(($(writes_done "$disk") + 100)) || fail "fio does not get on"
+    dmsetup suspend --noflush --nolockfs stall
+    wait_for 30 piled_up "$disk" 32 || { dmsetup resume stall; fail "the store does not stall"; }
+    healthy_lun_served || { dmsetup resume stall; fail "the other LUN was not served"; }
+    "$@" || { dmsetup resume stall; fail "no success of: $*"; }
+    dmsetup resume stall
+    wait "$writer" || { cat /run/fio.log; fail "fio saw an error"; }
+    echo 0 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
+    dmesg | grep -v 'cmd_timed_out' | tail -n 60
+}
+piled_up() { [[ $(awk '{ print $2 }' "/sys/block/$(basename "$1")/inflight") -eq $2 ]]; }
+healthy_lun_served() {
+    local url="iser://$peer_ip/$iqn/3?wire=rdma-first"
+    head -c 1M /dev/urandom >/run/written
+    in_peer timeout 20 "$BIN/iser" write "$url" --lba 0 -i /run/written &&
+        in_peer timeout 20 "$BIN/iser" read "$url" --lba 0 --count 2048 | cmp - /run/written
+}
+# Once the store goes on, the ABORT TASK is answered (RFC 7143 section 11.5.1) and the session stays.
+stall_abort() {
+    local before
+    before=$(logins)
+    stalled wait_for 60 kernel_says 'eh_abort aborting \['
+    kernel_says 'abort success' || fail "no abort was answered"
+    [[ $(logins) -eq $before ]] || fail "the session was lost"
+}
+stall_lun_reset() {
+    stalled reset_under_way
+    wait_for 60 kernel_says 'dev reset result = SUCCESS' || fail "the reset was not answered"
+}
+reset_under_way() {
+    sg_reset -N -d "$(disk_of 2)" &
+    wait_for 60 kernel_says 'LU Reset'
+}
+# Linux drops a session whose ABORT TASK is not answered in time. It is let in again when the old session's writes are done.
+stall_relogin() {
+    stalled wait_for 90 kernel_says 'wait for relogin'
+    kernel_says 'session reset succeeded' || fail "Linux did not log in again"
+}
+
+# ---- keep-alive: NOP-Out of Linux, NOP-In of the target (RFC 7143 sections 11.18 and 11.19), as libiscsi's debug messages tell
+
+# idle INTERVAL WORDS...: a session whose initiator pings after INTERVAL seconds of silence (0: never) idles until the kernel has
+# said each of WORDS three times, and it stays
+idle() {
+    local before words timeo="node.conn[0].timeo" interval=$1
+    shift
+    log_out
+    log_in iser "$peer_ip" "$timeo.noop_out_interval=$interval" "$timeo.noop_out_timeout=$((interval * 20))"
+    disk_of 0
+    before=$(logins)
+    dmesg -C
+    echo 1 | tee /sys/module/libiscsi/parameters/debug_libiscsi_{conn,session} >/dev/null
+    for words in "$@"; do wait_for 60 kernel_says "$words" 2 || { dmesg | tail -n 40; fail "no '$words'"; }; done
+    echo 0 | tee /sys/module/libiscsi/parameters/debug_libiscsi_{conn,session} >/dev/null
+    dmesg | tail -n 20
+    [[ $(logins) -eq $before ]] || fail "the session was lost"
+    blockdev --flushbufs "$(disk_of 0)"
+    dd if="$(disk_of 0)" of=/dev/null bs=64k count=1 iflag=direct status=none
+}
+initiator_pings() { idle 1 'Sending nopout as ping' '\[op 0x20 cid 0 itt 0x[0-9a-f]{1,7} '; }
+target_pings() { idle 0 '\[op 0x20 cid 0 itt 0xffffffff ' 'mgmtpdu \[op 0x0 .*itt 0xffffffff'; }
+
 cells() {
+    cell discovery-tcp discovered default
+    cell discovery-iser discovered iser
     cell two-luns two_luns
     cell ext4 eval 'file_system_test ext4 "$(disk_of 0)"'
-    cell xfs eval 'file_system_test xfs "$(disk_of 0)"'
+    [[ $variant != stock ]] || cell xfs eval 'file_system_test xfs "$(disk_of 0)"'
     cell sizes eval 'sizes_test "$(disk_of 1)"'
+    cell trim eval 'trim_test "$(disk_of 0)" /dev/shm/lun0'
+    cell bad-lba bad_lba
+    cell residuals residuals
+    cell lun-reset lun_reset
+    cell quiet-kernel quiet_kernel
+    if [[ $variant == stock ]]; then
+        cell stall-abort stall_abort
+        cell stall-lun-reset stall_lun_reset
+        cell stall-relogin stall_relogin
+        cell initiator-pings initiator_pings
+        cell target-pings target_pings
+    fi
     cell logout log_out
 }
 main
