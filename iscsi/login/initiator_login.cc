@@ -1,7 +1,8 @@
 // The initiator's side of login (RFC 7143 sections 6.3 and 11.12): names and AuthMethod=None in the
-// security stage, all offers in the first request of the operational stage (RFC 7145 section 6.3
-// wants RDMAExtensions there), then answers, or empty requests, until the target agrees to the
-// transit. Every response is answered by exactly one request.
+// security stage, which a connection in RDMA mode leaves out; all offers in the first request of
+// the operational stage (RFC 7145 section 6.3 wants RDMAExtensions there), then answers, or empty
+// requests, until the target agrees to the transit. Every response is answered by exactly one
+// request.
 #include <utility>
 
 #include "base/hex.h"
@@ -87,7 +88,15 @@ LoginStep InitiatorLogin::Machine::start() {
     negotiator_.declare(Key::initiator_alias, identity_.initiator_alias);
   negotiator_.declare(Key::session_type, discovery ? "Discovery" : "Normal");
   if (!discovery) negotiator_.declare(Key::target_name, identity_.target_name);
-  negotiator_.offer_authentication();
+  // Linux's iSER target may still be busy with its first response when the second request comes,
+  // and then spoils its answer to that. So without authentication one request has to do (RFC 7143
+  // section 6.3).
+  if (rdma_connection_) {
+    stage_ = kOperational;
+    negotiator_.offer_all();
+  } else {
+    negotiator_.offer_authentication();
+  }
   return send_text();
 }
 

@@ -289,7 +289,10 @@ void InitiatorSessionImpl::logout_response(const ControlPdu& pdu) {
   if (response->response != 0) return end(errc::terminated);  // T17
   logged_out_ = true;                                         // T13
   why_ = errc::logged_out;
-  terminate({});
+  // The target closes first (RFC 7143 section 11.14, RFC 7145 section 5.2.1). Linux's, over siw,
+  // trips over an initiator that is quicker.
+  ending_deadline_ = host_.now() + limits_.close_timeout;
+  host_.deadline_changed();
 }
 
 // RFC 7143 section 11.9

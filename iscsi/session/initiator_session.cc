@@ -140,6 +140,8 @@ void InitiatorSessionImpl::expired(Time now) {
   ending_deadline_.reset();
   if (terminated_) {
     datamover_.connection_terminate(errc::terminated);
+  } else if (logged_out_) {
+    terminate({});
   } else {
     end(errc::terminated);  // no answer to our Logout Request: T17
   }

@@ -65,6 +65,7 @@ struct InitiatorSessionLimits {
   Duration nop_interval = std::chrono::seconds(5);  // silence before a NOP-Out ping; zero: never
   Duration nop_timeout = std::chrono::seconds(10);
   Duration logout_timeout = std::chrono::seconds(5);
+  Duration close_timeout = std::chrono::seconds(1);  // for the target to close after a logout
 };
 
 class InitiatorSession : public DatamoverClient {
