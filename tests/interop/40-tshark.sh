@@ -16,17 +16,17 @@ settled() {
     [[ $before -gt $size && $(stat -c %s "$1") -eq $before ]]
 }
 
-# capture NAME QUERY SIZE: cp to the LUN and back under tcpdump; sets fpdus and at_marker. Returns 1 where the capture lost a
+# capture NAME QUERY SIZE INITIATOR: cp to the LUN and back under tcpdump; sets fpdus and at_marker. Returns 1 where the capture lost a
 # packet, which on a busy machine happens without tcpdump's counters showing it: such a capture says nothing about us.
 capture() {
-    local name=$1 query=$2 size=$3 tcpdump_pid
+    local name=$1 query=$2 size=$3 initiator=$4 tcpdump_pid
     head -c "$size" /dev/urandom >"$work/data"
     : >"$work/tcpdump.log"
     tcpdump -i lo -s 0 -B 65536 --immediate-mode -U -w "$work/$name.pcap" "tcp port $target_port" 2>"$work/tcpdump.log" &
     tcpdump_pid=$!
     wait_for 10 grep -q listening "$work/tcpdump.log" || fail "tcpdump does not start: $(cat "$work/tcpdump.log")"
-    iser cp "$work/data" "iser://$portal/$iqn/0?$query" >/dev/null || fail "$name: cp to the LUN"
-    iser cp --size "$size" "iser://$portal/$iqn/0?$query" "$work/back" >/dev/null || fail "$name: cp from the LUN"
+    iser cp --initiator-name "$initiator" "$work/data" "iser://$portal/$iqn/0?$query" >/dev/null || fail "$name: cp to the LUN"
+    iser cp --initiator-name "$initiator" --size "$size" "iser://$portal/$iqn/0?$query" "$work/back" >/dev/null || fail "$name: cp from the LUN"
     cmp "$work/data" "$work/back" || fail "$name: data differs"
     wait_for 20 settled "$work/$name.pcap" || fail "$name: tcpdump does not come to an end"
     kill -INT "$tcpdump_pid"
@@ -62,13 +62,14 @@ for markers in no yes; do
     start_target
     for wire in "wire=rdma-first" "wire=stream-first&rfc=7145" "wire=stream-first&rfc=5046"; do
         name=${wire//[&=]/-}-markers-$markers
-        # Some sizes have an FPDU that tshark cannot take (see fpdu_per_packet.py); there are enough that have none.
+        # Some sizes of data and of the login have an FPDU that tshark cannot take (see fpdu_per_packet.py); there are enough
+        # that have none.
         size=$((markers_size[$markers]))
-        fpdus=0
+        fpdus=0 initiator=iqn.2026-11.org.example:tshark
         for _ in {1..16}; do
-            capture "$name" "$wire&markers=$markers" "$size" || continue
+            capture "$name" "$wire&markers=$markers" "$size" "$initiator" || continue
             [[ $at_marker -gt 0 ]] || break
-            size=$((size + 8704))
+            size=$((size + 8704)) initiator+=-judge
         done
         [[ $fpdus -gt 0 ]] || fail "$name: no capture of 16 was whole"
         judge "$name"
