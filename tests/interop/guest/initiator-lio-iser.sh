@@ -15,8 +15,21 @@ setup() {
     lio_iser_portal "$kernel_ip" "$port"
     wait_for 30 iser info "$(disk)" >/dev/null
 }
-target_down() { echo 0 >"$lio/iscsi/$iqn/tpgt_1/enable"; }
+
+# Nothing is under way when LIO ends the session: of a command whose response can no more be posted its ib_isert (Linux 6.1) loses
+# track, and then waits for it for ever. The writer goes on once the session is gone.
+writer_stopped() { [[ $(cut -d' ' -f3 "/proc/$(cat /run/writer)/stat") == T ]]; }
+nothing_under_way() { [[ $(<"/sys/block/$(basename "$(findmnt -no SOURCE /mnt)")/inflight") =~ ^\ *0\ +0$ ]]; }
+target_down() {
+    kill -STOP "$(cat /run/writer)"
+    wait_for 30 writer_stopped
+    sync -f /mnt
+    wait_for 30 nothing_under_way
+    echo 0 >"$lio/iscsi/$iqn/tpgt_1/enable"
+    kill -CONT "$(cat /run/writer)"
+}
 target_up() { echo 1 >"$lio/iscsi/$iqn/tpgt_1/enable"; }
+
 crc() {
     local asked
     head -c 2M /dev/urandom >/run/data

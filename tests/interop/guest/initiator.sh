@@ -101,10 +101,12 @@ mount_it() {
 session_log() { cat "$OPENISER_RUN_DIR"/*.log; }
 logged() { session_log | grep -q "$1"; }
 written() { [[ $(wc -l </run/sums) -ge $1 ]]; }
-# Files that are synced and then noted in /run/sums, until /run/enough is there.
+# Files that are synced and then noted in /run/sums, until /run/enough is there; by the process in /run/writer.
 write_files() {
     python3 - <<'P'
 import hashlib, os, time
+with open("/run/writer", "w") as me:
+    me.write(str(os.getpid()))
 sums = open("/run/sums", "a", buffering=1)
 n = 0
 while not os.path.exists("/run/enough"):
@@ -119,10 +121,10 @@ while not os.path.exists("/run/enough"):
 P
 }
 recovery() {
-    local writer before
+    local writer before quiet=noinit_itable,no_prefetch_block_bitmaps
     mkdir -p /mnt
     rm -f /run/enough
-    iser mount -o noinit_itable "$(disk)" /mnt --mkfs ext4
+    iser mount -o "$quiet" "$(disk)" /mnt --mkfs ext4
     : >/run/sums
     write_files &
     writer=$!
@@ -137,7 +139,7 @@ recovery() {
     wait "$writer" || fail "the writer saw an error"
     session_log
     iser umount /mnt
-    iser mount -o noinit_itable "$(disk)" /mnt
+    iser mount -o "$quiet" "$(disk)" /mnt
     (cd /mnt && sha256sum --quiet -c /run/sums) || fail "a file is not what was written"
     iser umount /mnt
     fsck.ext4 -f -n "$store"
