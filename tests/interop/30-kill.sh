@@ -11,47 +11,34 @@ mkdir "$mnt"
 
 iser mount "$url/0" "$mnt" --mkfs ext4
 
-# Writes files, fsyncs each, and only then notes its checksum outside.
-cat >"$work/writer.py" <<'PY'
-import hashlib, os, sys
-folder, notes, count = sys.argv[1], open(sys.argv[2], "a"), int(sys.argv[3])
-for i in range(count):
-    name = f"{folder}/{os.path.basename(sys.argv[2])}-{i}"
-    data = os.urandom(4096 + (i * 7919) % 200000)
-    with open(name, "wb") as f:
-        f.write(data)
-        f.flush()
-        os.fsync(f.fileno())
-    notes.write(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
-    notes.flush()
-PY
+writer=$(dirname "$0")/fsynced_writer.py
 lines() { [[ -f $1 && $(wc -l <"$1") -ge $2 ]]; }
 
 for round in 1 2 3; do
-    python3 "$work/writer.py" "$mnt" "$work/notes-$round" 300 &
-    writer=$!
+    python3 "$writer" "$mnt/notes-$round" "$work/notes-$round" --count 300 &
+    writing=$!
     wait_for 60 lines "$work/notes-$round" $((20 * round)) || fail "the writer does not get on"
     kill -KILL "$target_pid"
     wait "$target_pid" 2>/dev/null || true
     cp "$work/notes-$round" "$work/before-kill"
     start_target
-    wait "$writer" || fail "round $round: the writer saw an error: recovery is not transparent"
+    wait "$writing" || fail "round $round: the writer saw an error: recovery is not transparent"
     lines "$work/notes-$round" 300 || fail "round $round: the writer did not finish"
     sha256sum --quiet -c "$work/before-kill" || fail "round $round: a file fsynced before the kill is not whole"
 done
 
 # And with everything of the initiator gone as well: kill, then a mount from nothing.
-python3 "$work/writer.py" "$mnt" "$work/notes-last" 100000 &
-writer=$!
+python3 "$writer" "$mnt/notes-last" "$work/notes-last" &
+writing=$!
 wait_for 60 lines "$work/notes-last" 50 || fail "the writer does not get on"
 kill -KILL "$target_pid"
 wait "$target_pid" 2>/dev/null || true
 cp "$work/notes-last" "$work/before-kill"
-kill -KILL "$writer"
+kill -KILL "$writing"
 server=$(python3 -c 'import json, sys, glob; print(json.load(open(glob.glob(sys.argv[1] + "/*.json")[0]))["pid"])' "$OPENISER_RUN_DIR")
 kill -KILL "$server"
 umount -l "$mnt"
-wait "$writer" 2>/dev/null || true
+wait "$writing" 2>/dev/null || true
 start_target
 iser mount "$url/0" "$mnt"
 cat "$work"/notes-[0-9] "$work/before-kill" >"$work/all"

@@ -4,8 +4,6 @@
 
 url=iser://$peer_ip/$iqn
 iser() { "$BIN/iser" "$@"; }
-# `ip netns exec` has mounts of its own: the target, started while something is mounted, would keep that mounted.
-in_peer() { nsenter --net=/run/netns/peer "$@"; }
 # Nobody here makes device nodes for device mapper but the tools themselves.
 export DM_DISABLE_UDEV=1
 
@@ -160,15 +158,6 @@ luks_on_it() {
     detach disk "$device"
 }
 
-# write_files N: files in /mnt, fsynced one by one, and then their checksums in /run/sums. Ends at the first error.
-write_files() {
-    local n
-    for ((n = 1; n <= $1; n++)); do
-        head -c $((n * 3777)) /dev/urandom >/run/data
-        dd if=/run/data of="/mnt/file$n" bs=64k conv=fsync status=none || return 1
-        echo "$(sha256sum </run/data | cut -d' ' -f1)  /mnt/file$n" >>/run/sums
-    done
-}
 noted() { [[ -f /run/sums && $(wc -l </run/sums) -ge $1 ]]; }
 says() { grep -q "$2" "$OPENISER_RUN_DIR/$1.log"; }
 recovery() {
@@ -177,7 +166,7 @@ recovery() {
     iser mount "$url/0" /mnt --via nbd --mkfs ext4 | tee /run/mounted
     grep '^/dev/nbd' /run/mounted || fail "not over nbd"
     : >/run/sums
-    write_files 30 &
+    python3 ../fsynced_writer.py /mnt/file /run/sums --count 30 &
     writer=$!
     wait_for 60 noted 5 || fail "the writer does not get on"
     kill_target
@@ -198,7 +187,7 @@ killed() {
     iser mount "$url/0" /mnt --via nbd --mkfs ext4
     device=$(of_record test-0 device) server=$(server_of test-0)
     : >/run/sums
-    write_files 10000 &
+    python3 ../fsynced_writer.py /mnt/file /run/sums &
     writer=$!
     wait_for 60 noted 3 || fail "the writer does not get on"
     kill_target

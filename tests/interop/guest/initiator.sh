@@ -101,33 +101,15 @@ mount_it() {
 session_log() { cat "$OPENISER_RUN_DIR"/*.log; }
 logged() { session_log | grep -q "$1"; }
 written() { [[ $(wc -l </run/sums) -ge $1 ]]; }
-# Files that are synced and then noted in /run/sums, until /run/enough is there; by the process in /run/writer.
-write_files() {
-    python3 - <<'P'
-import hashlib, os, time
-with open("/run/writer", "w") as me:
-    me.write(str(os.getpid()))
-sums = open("/run/sums", "a", buffering=1)
-n = 0
-while not os.path.exists("/run/enough"):
-    n += 1
-    data = os.urandom(4096 + n * 7919 % 100000)
-    with open(f"/mnt/file{n}", "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    sums.write(f"{hashlib.sha256(data).hexdigest()}  file{n}\n")
-    time.sleep(0.05)
-P
-}
 recovery() {
     local writer before quiet=noinit_itable,no_prefetch_block_bitmaps
     mkdir -p /mnt
     rm -f /run/enough
     iser mount -o "$quiet" "$(disk)" /mnt --mkfs ext4
     : >/run/sums
-    write_files &
+    python3 ../fsynced_writer.py /mnt/file /run/sums --until /run/enough --pause 0.05 &
     writer=$!
+    echo "$writer" >/run/writer # for target_down
     wait_for 60 written 5 || fail "the writer does not get on"
     target_down
     wait_for 30 logged 'connection is lost' || fail "the loss is not noticed"
@@ -140,7 +122,7 @@ recovery() {
     session_log
     iser umount /mnt
     iser mount -o "$quiet" "$(disk)" /mnt
-    (cd /mnt && sha256sum --quiet -c /run/sums) || fail "a file is not what was written"
+    sha256sum --quiet -c /run/sums || fail "a file is not what was written"
     iser umount /mnt
     fsck.ext4 -f -n "$store"
 }

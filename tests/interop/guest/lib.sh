@@ -307,25 +307,34 @@ trim_test() {
     blkdiscard -o 0 -l 1M "$disk"
     dd if="$disk" bs=1M count=1 iflag=direct status=none | cmp -n 1048576 - /dev/zero || fail "what was discarded is not zeros"
 }
-# read_10 DISK LBA: one block, by a command that the kernel does not look at
-read_10() {
-    # shellcheck disable=SC2046  # bytes
-    sg_raw -r 4096 "$1" 28 00 $(printf '%08x' "$2" | sed 's/../& /g') 00 00 01 00
+sense_of() { # sense_of KEY WORDS SG_RAW_ARGUMENT...: the command must fail with them
+    local key=$1 words=$2 answer
+    shift 2
+    answer=$(sg_raw "$@" 2>&1) && fail "$* succeeds"
+    echo "$*: $answer"
+    [[ $answer == *"$key"* && $answer == *"$words"* ]] || fail "$*: not $key, $words"
 }
-# bad_lba_test DISK: the last block is read, the one behind it refused with sense
+# bad_lba_test SG: of a LUN of 131072 blocks of 512 bytes the last one is read, and none behind it is read or written
 bad_lba_test() {
-    local blocks
-    blocks=$(($(blockdev --getsize64 "$1") / $(blockdev --getss "$1")))
-    read_10 "$1" $((blocks - 1))
-    ! read_10 "$1" "$blocks" >/run/refused 2>&1 || fail "a block behind the end was read"
-    cat /run/refused
-    grep -i 'logical block address out of range' /run/refused || fail "refused for another reason"
+    local sg=$1 range="Logical block address out of range"
+    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null # the last block
+    sense_of "Illegal Request" "$range" -r 512 "$sg" 28 00 00 02 00 00 00 00 01 00
+    sense_of "Illegal Request" "$range" -r 1k "$sg" 88 00 00 00 00 00 00 01 ff ff 00 00 00 02 00 00
+    sense_of "Illegal Request" "$range" -r 512 "$sg" 88 00 ff ff ff ff ff ff ff ff 00 00 00 01 00 00
+    sense_of "Illegal Request" "$range" -s 512 -i /dev/zero "$sg" 2a 00 00 02 00 00 00 00 01 00
+    sense_of "Illegal Request" "$range" -s 64k -i /dev/zero "$sg" 8a 00 00 00 00 00 00 01 ff f0 00 00 00 80 00 00
+    sense_of "Illegal Request" "Invalid command operation code" "$sg" c1 00 00 00 00 00
+    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null
+}
+# fio_verified DISK ARGUMENT...: random writes, and at the end every block's content is checked
+fio_verified() {
+    fio --name=verified --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --verify=crc32c \
+        --verify_fatal=1 --do_verify=1 "${@:2}"
 }
 # lun_reset_test DISK: resets while fio writes, which the kernel then repeats
 lun_reset_test() {
     local n fio
-    fio --name=reset --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --size=16m --io_size=24m \
-        --rate=2m --verify=crc32c --verify_fatal=1 --do_verify=1 &
+    fio_verified "$1" --size=16m --io_size=24m --rate=2m &
     fio=$!
     for n in 1 2 3; do
         wait_for 30 writes_under_way "$1"
@@ -333,6 +342,9 @@ lun_reset_test() {
     done
     wait "$fio" || fail "fio met an error, or other data than it wrote"
 }
+writes_done() { awk '{ print $5 }' "/sys/block/$(basename "$1")/stat"; }
+# wrote_more DISK COUNT: COUNT writes in all
+wrote_more() { [[ $(writes_done "$1") -ge $2 ]]; }
 writes_under_way() { [[ $(awk '{ print $9 }' "/sys/block/$(basename "$1")/stat") -gt 0 ]]; }
 
 # ---- a store that stalls

@@ -36,27 +36,8 @@ two_luns() {
         grep -x '536870912 67108864'
 }
 
-# ---- sense data and residuals; LUN 1 has 131072 blocks of 512 bytes
+# ---- residuals
 
-sense_of() { # sense_of KEY WORDS SG_RAW_ARGUMENT...: the command must fail with them
-    local key=$1 words=$2 answer
-    shift 2
-    answer=$(sg_raw "$@" 2>&1) && fail "$* succeeds"
-    echo "$*: $answer"
-    [[ $answer == *"$key"* && $answer == *"$words"* ]] || fail "$*: not $key, $words"
-}
-bad_lba() {
-    local sg range="Logical block address out of range"
-    sg=$(sg_of 1)
-    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null # the last block
-    sense_of "Illegal Request" "$range" -r 512 "$sg" 28 00 00 02 00 00 00 00 01 00
-    sense_of "Illegal Request" "$range" -r 1k "$sg" 88 00 00 00 00 00 00 01 ff ff 00 00 00 02 00 00
-    sense_of "Illegal Request" "$range" -r 512 "$sg" 88 00 ff ff ff ff ff ff ff ff 00 00 00 01 00 00
-    sense_of "Illegal Request" "$range" -s 512 -i /dev/zero "$sg" 2a 00 00 02 00 00 00 00 01 00
-    sense_of "Illegal Request" "$range" -s 64k -i /dev/zero "$sg" 8a 00 00 00 00 00 00 01 ff f0 00 00 00 80 00 00
-    sense_of "Illegal Request" "Invalid command operation code" "$sg" c1 00 00 00 00 00
-    sg_raw -r 512 "$sg" 28 00 00 01 ff ff 00 00 01 00 >/dev/null
-}
 residuals() {
     local sg
     sg=$(sg_of 1)
@@ -66,13 +47,6 @@ residuals() {
 
 # ---- resets
 
-# fio_verified DISK ARGUMENT...: random writes, and at the end every block's content is checked
-fio_verified() {
-    fio --name=verified --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --verify=crc32c \
-        --verify_fatal=1 --do_verify=1 "${@:2}"
-}
-writes_done() { awk '{ print $5 }' "/sys/block/$(basename "$1")/stat"; }
-wrote_more() { [[ $(writes_done "$1") -ge $2 ]]; }
 lun_reset() {
     local disk before
     disk=$(disk_of 1)
@@ -169,7 +143,7 @@ cells() {
     [[ $variant != stock ]] || cell xfs eval 'file_system_test xfs "$(disk_of 0)"'
     cell sizes eval 'sizes_test "$(disk_of 1)"'
     cell trim eval 'trim_test "$(disk_of 0)" /dev/shm/lun0'
-    cell bad-lba bad_lba
+    cell bad-lba eval 'bad_lba_test "$(sg_of 1)"'
     cell residuals residuals
     cell lun-reset lun_reset
     cell quiet-kernel quiet_kernel

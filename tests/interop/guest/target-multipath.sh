@@ -69,8 +69,6 @@ one_map() {
     grep "^tcp: .* $peer_ip2:$port,1 $iqn" /run/sessions
 }
 map() { compgen -G '/dev/mapper/3*'; }
-writes_done() { awk '{ print $5 }' "/sys/block/$(basename "$1")/stat"; }
-wrote_more() { [[ $(writes_done "$1") -ge $2 ]]; }
 # written_over DISK: from now on
 written_over() { wait_for 60 wrote_more "$1" $(($(writes_done "$1") + 20)) || fail "nothing is written over $1"; }
 
@@ -84,8 +82,7 @@ both_paths() {
 # keep_writing: until stop_writing says so. What was written is read back and compared.
 keep_writing() {
     while [[ ! -e /run/stop ]]; do
-        fio --name=writer --filename="$(map)" --rw=randwrite --bs=16k --iodepth=8 --ioengine=libaio --direct=1 --size=8m \
-            --rate=2m --verify=crc32c --verify_fatal=1 --do_verify=1 >/run/fio.log 2>&1 || { cat /run/fio.log; return 1; }
+        fio_verified "$(map)" --iodepth=8 --size=8m --rate=2m >/run/fio.log 2>&1 || { cat /run/fio.log; return 1; }
     done
 }
 stop_writing() {

@@ -27,35 +27,17 @@ Y
     mount "$(disk_of 0)" /mnt
 }
 
-# writer NAME: until /run/NAME.enough is there, files of 4 to 200 KiB, each fsynced and only then noted outside, with its checksum
-writer() {
-    python3 - "/mnt/$1" "/run/$1" <<'PY'
-import hashlib, itertools, os, sys
-start, outside = sys.argv[1:]
-notes = open(outside + ".notes", "w", buffering=1)
-for i in itertools.count():
-    if os.path.exists(outside + ".enough"):
-        break
-    name = f"{start}-{i}"
-    data = os.urandom(4096 + (i * 7919) % 200000)
-    with open(name, "wb") as f:
-        f.write(data)
-        f.flush()
-        os.fsync(f.fileno())
-    notes.write(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
-PY
-}
 notes() { if [[ -f /run/$1.notes ]]; then wc -l <"/run/$1.notes"; else echo 0; fi; }
 noted() { [[ $(notes "$1") -ge $2 ]]; }
 logins() { grep -c 'logged in to' /out/target.log; }
 logged_in_again() { [[ $(logins) -gt $1 ]]; }
 
-# survives NAME COMMAND...: COMMAND strikes while files are written. The writer sees nothing of it but time.
+# survives NAME COMMAND...: COMMAND strikes while files are written, until /run/NAME.enough is there. The writer sees nothing of it but time.
 survives() {
     local name=$1 before struck writer
     shift
     before=$(logins)
-    writer "$name" &
+    python3 ../fsynced_writer.py "/mnt/$name" "/run/$name.notes" --until "/run/$name.enough" &
     writer=$!
     wait_for 60 noted "$name" 10 || fail "the writer does not get on"
     "$@"

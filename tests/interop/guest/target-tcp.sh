@@ -162,7 +162,7 @@ cells() {
     cell xfs file_system xfs
     cell sizes-digests eval 'anew "${digests[@]}"; sizes_test "$(disk_of 1)"'
     cell trim eval 'anew; trim_test "$(disk_of 0)" /dev/shm/lun0'
-    cell bad-lba eval 'anew; bad_lba_test "$(disk_of 0)"'
+    cell bad-lba eval 'anew; bad_lba_test "$(sg_of 1)"'
     cell lun-reset eval 'anew; lun_reset_test "$(disk_of 1)"'
     cell stalled-store stalled_store
     cell nop-out pings 'node.conn[0].timeo.noop_out_interval=1' 'node.conn[0].timeo.noop_out_timeout=5'
