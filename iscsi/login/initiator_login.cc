@@ -1,8 +1,8 @@
-// The initiator's side of login (RFC 7143 sections 6.3 and 11.12): names and AuthMethod=None in the
-// security stage, which a connection in RDMA mode leaves out; all offers in the first request of
-// the operational stage (RFC 7145 section 6.3 wants RDMAExtensions there), then answers, or empty
-// requests, until the target agrees to the transit. Every response is answered by exactly one
-// request.
+// The initiator's side of login (RFC 7143 sections 6.3 and 11.12): names, AuthMethod and CHAP in
+// the security stage, which a connection in RDMA mode without CHAP leaves out; all offers in the
+// first request of the operational stage (RFC 7145 section 6.3 wants RDMAExtensions there), then
+// answers, or empty requests, until the target agrees to the transit. Every response is answered by
+// exactly one request.
 #include <utility>
 
 #include "base/hex.h"
@@ -36,6 +36,9 @@ class InitiatorLogin::Machine {
         deadline_(now + preferences.login_timeout),
         negotiator_(Negotiator::Role::initiator, preferences, rdma_connection) {
     negotiator_.set_leading(identity_.tsih == 0);
+    if (!identity_.chap) return;
+    negotiator_.demand_chap();
+    chap_.emplace(identity_.chap);
   }
 
   LoginStep start();
@@ -50,9 +53,12 @@ class InitiatorLogin::Machine {
   LoginStep take_status(const LoginResponse& response, Bytes text);
   LoginStep take_response(const LoginResponse& response, const ControlPdu& pdu);
   LoginStep take_text(const LoginResponse& response);
+  Negotiator::Verdict exchange_chap();
   LoginStep transit(const LoginResponse& response);
   LoginStep succeed(const LoginResponse& response);
   const char* wrong_field(const LoginResponse& response) const;
+  // Whether the stage may end with what is sent now: security not before our part of CHAP.
+  bool stage_over() const { return !chap_ || stage_ != kSecurity || chap_->responded(); }
   LoginStep send_text();
   LoginStep send_piece();
   LoginStep request(bool transit, bool continues, Bytes text);
@@ -64,6 +70,8 @@ class InitiatorLogin::Machine {
   Time deadline_;
   Negotiator negotiator_;
   TextExchange text_;
+  std::optional<ChapInitiator> chap_;
+  bool chap_begun_ = false;
   std::uint8_t stage_ = kSecurity;
   bool transit_asked_ = false;  // by the last request
   bool over_ = false;
@@ -73,8 +81,11 @@ class InitiatorLogin::Machine {
 };
 
 LoginStep InitiatorLogin::Machine::start() {
-  for (const std::string* name :
-       {&identity_.initiator_name, &identity_.initiator_alias, &identity_.target_name})
+  std::vector<const std::string*> names{&identity_.initiator_name, &identity_.initiator_alias,
+                                        &identity_.target_name};
+  if (identity_.chap)
+    for (const ChapAccount& account : identity_.chap->initiators) names.push_back(&account.name);
+  for (const std::string* name : names)
     if (name->find('\0') != std::string::npos || name->size() > kMaxTextValue)
       return fail(errc::bad_text, "a name or alias of ours is too long or has a NUL in it");
   auto& p = negotiator_.parameters();
@@ -91,7 +102,7 @@ LoginStep InitiatorLogin::Machine::start() {
   // Linux's iSER target may still be busy with its first response when the second request comes,
   // and then spoils its answer to that. So without authentication one request has to do (RFC 7143
   // section 6.3).
-  if (rdma_connection_) {
+  if (rdma_connection_ && !chap_) {
     stage_ = kOperational;
     negotiator_.offer_all();
   } else {
@@ -150,21 +161,37 @@ LoginStep InitiatorLogin::Machine::take_response(const LoginResponse& response,
     return fail(taken.error(), sending ? "an answer before our text was complete"
                                        : "the text of the login is too long");
   if (sending) return send_piece();
-  if (response.continues) return request(true, false, {});
+  if (response.continues) return request(stage_over(), false, {});
   return take_text(response);
 }
 
 LoginStep InitiatorLogin::Machine::take_text(const LoginResponse& response) {
-  const auto verdict = negotiator_.receive(text_.text(), static_cast<Stage>(stage_));
+  auto verdict = negotiator_.receive(text_.text(), static_cast<Stage>(stage_));
   text_.clear();
+  if (!verdict && chap_ && stage_ == kSecurity) verdict = exchange_chap();
   if (verdict) return fail(verdict->error, verdict->detail);
   return response.transit ? transit(response) : send_text();
+}
+
+Negotiator::Verdict InitiatorLogin::Machine::exchange_chap() {
+  const ChapKeys keys = negotiator_.take_exchange();
+  if (!negotiator_.authentication_chosen()) return {};
+  if (chap_->done() && keys.empty()) return {};
+  const bool first = !std::exchange(chap_begun_, true);
+  if (first && !keys.empty())
+    return Negotiator::Fault{errc::protocol_error, "the first step of CHAP is the initiator's"};
+  const ChapStep step = first ? chap_->start() : chap_->receive(keys);
+  if (step.error) return Negotiator::Fault{step.error, step.detail};
+  for (const auto& [key, value] : step.keys) negotiator_.out().add(key, value);
+  return {};
 }
 
 // The target ends the stage: all must be answered, on both sides (RFC 7143 section 11.13.6).
 LoginStep InitiatorLogin::Machine::transit(const LoginResponse& response) {
   if (const auto key = negotiator_.unanswered(); !key.empty())
     return fail(errc::negotiation_failed, "the target did not answer " + std::string(key));
+  if (chap_ && !chap_->done())
+    return fail(errc::login_authentication_failed, "the target left CHAP out");
   if (negotiator_.owes_answers())
     return fail(errc::protocol_error, "the target made an offer in a response with T set");
   // NotUnderstood to declarations that came with T: nobody waits for it.
@@ -183,6 +210,7 @@ LoginStep InitiatorLogin::Machine::succeed(const LoginResponse& response) {
     return fail(verdict->error, verdict->detail);
   auto& p = negotiator_.parameters();
   p.tsih = response.tsih;
+  if (chap_) p.user = identity_.chap->initiators.front().name;
   p.next_stat_sn = response.stat_sn + 1;
   p.max_cmd_sn = response.max_cmd_sn;
   over_ = true;
@@ -199,7 +227,7 @@ LoginStep InitiatorLogin::Machine::send_text() {
 LoginStep InitiatorLogin::Machine::send_piece() {
   const Bytes piece = text_.next();
   const bool more = text_.sending();
-  return request(!more, more, piece);
+  return request(!more && stage_over(), more, piece);
 }
 
 LoginStep InitiatorLogin::Machine::request(bool transit, bool continues, Bytes text) {

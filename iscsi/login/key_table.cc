@@ -44,6 +44,16 @@ constexpr std::array<KeySpec, kKeyCount> kTable{{
      Stages::none, Type::text, Rule::declared, kNone, ""},
     {Key::auth_method, "AuthMethod", Origin::rfc7143, "12.1", Sender::both, Use::io, Scope::connection,
      Stages::security, Type::list, Rule::list, kBoolean, "None"},
+    {Key::chap_a, "CHAP_A", Origin::rfc7143, "12.1.3", Sender::both, Use::io, Scope::connection,
+     Stages::security, Type::list, Rule::exchange, kNone, ""},
+    {Key::chap_i, "CHAP_I", Origin::rfc7143, "12.1.3", Sender::both, Use::io, Scope::connection,
+     Stages::security, Type::number, Rule::exchange, {0, 255}, ""},
+    {Key::chap_c, "CHAP_C", Origin::rfc7143, "12.1.3", Sender::both, Use::io, Scope::connection,
+     Stages::security, Type::binary, Rule::exchange, kNone, ""},
+    {Key::chap_n, "CHAP_N", Origin::rfc7143, "12.1.3", Sender::both, Use::io, Scope::connection,
+     Stages::security, Type::local_name, Rule::exchange, kNone, ""},
+    {Key::chap_r, "CHAP_R", Origin::rfc7143, "12.1.3", Sender::both, Use::io, Scope::connection,
+     Stages::security, Type::binary, Rule::exchange, kNone, ""},
     {Key::rdma_extensions, "RDMAExtensions", Origin::rfc5046, "6.3", Sender::both, Use::lo, Scope::session,
      Stages::operational, Type::boolean, Rule::all_yes, kBoolean, "No", kDiscovery, Offer::initiator, &P::rdma_extensions, &Q::rdma_extensions},
     {Key::header_digest, "HeaderDigest", Origin::rfc7143, "13.1", Sender::both, Use::io, Scope::connection,
@@ -124,7 +134,7 @@ struct Words {
 constexpr std::array kWords{
     Words{Key::header_digest, "None", "CRC32C"},
     Words{Key::data_digest, "None", "CRC32C"},
-    Words{Key::auth_method, "None", {}},
+    Words{Key::auth_method, "None", "CHAP"},
     Words{Key::task_reporting, "RFC3720", {}},
 };
 
@@ -227,6 +237,7 @@ namespace {
 
 // Whether we take the list's `value` (0 or 1). Only digests leave a choice.
 bool likes(const KeySpec& spec, const Preferences& p, std::uint32_t value) {
+  if (spec.key == Key::auth_method) return value == (p.chap ? 1U : 0U);
   if (spec.key != Key::header_digest && spec.key != Key::data_digest) return value == 0;
   const bool header = spec.key == Key::header_digest;
   const bool crc = header ? p.header_digest_crc32c : p.data_digest_crc32c;

@@ -28,6 +28,11 @@ enum class Key : std::uint8_t {
   target_portal_group_tag,
   send_targets,
   auth_method,
+  chap_a,
+  chap_i,
+  chap_c,
+  chap_n,
+  chap_r,
   rdma_extensions,
   header_digest,
   data_digest,
@@ -70,8 +75,18 @@ enum class Scope : std::uint8_t { session, connection };
 enum class Stages : std::uint8_t { none, security, operational, any };
 
 // How the result comes about. `declared` keys are not answered. `refused`: obsolete, always
-// answered with the row's default (RFC 7143 section 13.25).
-enum class Rule : std::uint8_t { declared, list, all_yes, any_yes, minimum, maximum, refused };
+// answered with the row's default (RFC 7143 section 13.25). `exchange`: a step of the
+// authentication method, whose keys chap.h judges and answers.
+enum class Rule : std::uint8_t {
+  declared,
+  list,
+  all_yes,
+  any_yes,
+  minimum,
+  maximum,
+  refused,
+  exchange,
+};
 
 enum class Type : std::uint8_t {
   boolean,
@@ -80,7 +95,8 @@ enum class Type : std::uint8_t {
   session_type,
   iscsi_name,
   local_name,
-  text
+  text,
+  binary,
 };
 
 // When an offer is answered with Irrelevant; flags.

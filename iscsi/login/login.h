@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "iscsi/errors.h"
+#include "iscsi/login/chap.h"
 #include "iscsi/login/parameters.h"
 #include "iscsi/pdu/pdu.h"
 
@@ -64,27 +65,14 @@ class LoginAuthority {
     ErrorCode error;  // such as login_target_not_found; none: go on
     std::string target_alias;
     std::uint16_t target_portal_group_tag = 1;
+    // How the initiator has to prove who it is, before anything else is done for it; null: it need
+    // not, AuthMethod=None.
+    SharedChapSettings chap{};
   };
   virtual Verdict identify(const Request& request) = 0;
 
  protected:
   ~LoginAuthority() = default;
-};
-
-// How the two prove who they are (RFC 7143 section 12). The place for CHAP; AuthMethod=None has no
-// exchange and needs none.
-class Authenticator {
- public:
-  virtual ~Authenticator() = default;
-  // Name of the method, as in AuthMethod.
-  virtual std::string_view method() const = 0;
-  struct Text {
-    std::vector<std::pair<std::string, std::string>> keys;
-    bool done = false;
-    ErrorCode error;
-  };
-  // The peer's keys of one exchange in, ours out.
-  virtual Text exchange(const std::vector<std::pair<std::string, std::string>>& keys) = 0;
 };
 
 class TargetLogin {
@@ -122,6 +110,8 @@ struct InitiatorIdentity {
   std::string target_name;  // empty: a discovery session
   std::uint16_t tsih = 0;
   std::uint16_t cid = 0;
+  // How to prove who it is, and whether the target has to; null: AuthMethod=None.
+  SharedChapSettings chap{};
 };
 
 class InitiatorLogin {

@@ -104,7 +104,9 @@ const KeySpec* Negotiator::understood(std::string_view name) const {
 Negotiator::Verdict Negotiator::take(const TextPair& pair, Stage stage, std::string& answer) {
   const KeySpec* spec = understood(pair.key);
   if (!spec) return take_unknown(pair, answer);
-  if (is_constant(pair.value)) return take_constant(*spec, pair.value);
+  // A step of CHAP is nothing that those constants answer, and a user may be called Reject.
+  if (is_constant(pair.value) && spec->rule != Rule::exchange)
+    return take_constant(*spec, pair.value);
   if (auto verdict = misplaced(*spec, stage)) return verdict;
   auto& s = state(spec->key);
   // A redirecting target may give several addresses (RFC 7143 section 6.3).
@@ -112,6 +114,7 @@ Negotiator::Verdict Negotiator::take(const TextPair& pair, Stage stage, std::str
     return fault(errc::duplicate_key, quoted(pair.key, pair.value) + ": the key came before");
   s.received = true;
   if (spec->rule == Rule::declared) return take_declaration(*spec, pair.value);
+  if (spec->rule == Rule::exchange) return take_exchange_key(*spec, pair.value);
   return s.open ? take_answer(*spec, pair.value) : take_offer(*spec, pair.value, answer);
 }
 
@@ -185,6 +188,15 @@ Negotiator::Verdict Negotiator::take_declaration(const KeySpec& spec, std::strin
   }
 }
 
+Negotiator::Verdict Negotiator::take_exchange_key(const KeySpec& spec, std::string_view value) {
+  if (!preferences_.chap || !authentication_chosen())
+    return fault(errc::protocol_error, std::string(spec.name) + ": AuthMethod=CHAP is not agreed");
+  if (!is_text_of(spec.type, value))
+    return fault(errc::negotiation_failed, std::string(spec.name) + ": too long");
+  exchange_.emplace_back(spec.name, value);
+  return {};
+}
+
 Negotiator::Verdict Negotiator::take_answer(const KeySpec& spec, std::string_view value) {
   const std::uint32_t offered = state(spec.key).value;
   const auto number = parse_value(spec, value);
@@ -209,12 +221,26 @@ Negotiator::Verdict Negotiator::take_offer(const KeySpec& spec, std::string_view
     answer = kIrrelevant;
     return {};
   }
+  if (spec.key == Key::auth_method) {
+    methods_ = value;
+    return {};
+  }
   if (spec.rule == Rule::list) return choose_from_list(spec, value, answer);
   const auto theirs = parse_value(spec, value);
   if (!theirs) return reject(spec, value, answer);
   conclude(spec, combine(spec, *theirs));
   answer = format_value(spec, state(spec.key).value);
   return {};
+}
+
+Negotiator::Verdict Negotiator::answer_authentication() {
+  if (!methods_) return {};
+  const KeySpec& spec = spec_of(Key::auth_method);
+  std::string answer;
+  Verdict verdict = choose_from_list(spec, *std::exchange(methods_, {}), answer);
+  if (verdict) out_ = {};
+  out_.add(spec.name, answer);
+  return verdict;
 }
 
 // RFC 7143 section 6.2.1: the first we support. Under RDMAExtensions=Yes only None is left, and

@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "iscsi/errors.h"
+#include "iscsi/login/chap.h"
 #include "iscsi/login/key_table.h"
 #include "iscsi/pdu/text.h"
 
@@ -34,8 +36,19 @@ class Negotiator {
   // tells the peer of it ("key=Reject").
   Verdict receive(Bytes text, Stage stage);
 
-  // AuthMethod: initiator, at the start of the security stage.
+  // --- AuthMethod ---
+  // From now on it is CHAP and nothing else. A target decides before it answers.
+  void demand_chap() { preferences_.chap = true; }
+  // Initiator, at the start of the security stage.
   void offer_authentication() { offer(spec_of(Key::auth_method)); }
+  // Target, who knows what it wants only once it knows who is meant: answers the offer, if there is
+  // one that was not answered.
+  Verdict answer_authentication();
+  // Whether a method was chosen.
+  bool authentication_chosen() const { return state(Key::auth_method).concluded; }
+  // The keys of the chosen method in the last text.
+  ChapKeys take_exchange() { return std::exchange(exchange_, {}); }
+
   // Our offers and declarations: initiator, at the start of the operational stage.
   void offer_all();
   // What a target declares of itself once RDMAExtensions is decided.
@@ -85,6 +98,7 @@ class Negotiator {
   Verdict take_constant(const KeySpec& spec, std::string_view value);
   Verdict take_declaration(const KeySpec& spec, std::string_view value);
   Verdict take_answer(const KeySpec& spec, std::string_view value);
+  Verdict take_exchange_key(const KeySpec& spec, std::string_view value);
   Verdict take_offer(const KeySpec& spec, std::string_view value, std::string& answer);
   Verdict choose_from_list(const KeySpec& spec, std::string_view list, std::string& answer);
   Verdict reject(const KeySpec& spec, std::string_view value, std::string& answer);
@@ -113,6 +127,8 @@ class Negotiator {
   std::size_t pairs_ = 0;
   std::array<KeyState, kKeyCount> states_{};
   std::set<std::string, std::less<>> unknown_;
+  std::optional<std::string> methods_;  // offered by the initiator, not yet answered
+  ChapKeys exchange_;
   TextWriter out_;
   Parameters parameters_;
 };

@@ -24,6 +24,7 @@ struct Parameters {
   Isid isid{};
   std::uint16_t tsih = 0;
   std::uint16_t cid = 0;
+  std::string user;  // who the initiator has proved to be by CHAP; empty with AuthMethod=None
 
   Digest header_digest = Digest::none;
   Digest data_digest = Digest::none;
@@ -86,6 +87,10 @@ struct Preferences {
   std::uint16_t default_time2wait = 2;
   std::uint16_t default_time2retain = 0;
   std::uint8_t error_recovery_level = 0;
+
+  // AuthMethod: CHAP and nothing else, or None and nothing else. The login machines set it for
+  // those who gave them ChapSettings.
+  bool chap = false;
 
   // Whether RDMAExtensions=Yes is offered (initiator) or accepted (target).
   bool rdma_extensions = false;

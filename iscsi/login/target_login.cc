@@ -5,7 +5,9 @@
 //        +-----------------+---------------- T not granted, or next stage -----------+
 //                                                          T, NSG=3 granted: authorize
 //
-// and then grant() or refuse(). One request is answered by exactly one response.
+// and then grant() or refuse(). One request is answered by exactly one response. Where the
+// authority demands CHAP the security stage does not end, and no other goes on, before it is
+// through.
 #include <utility>
 
 #include "iscsi/login/login.h"
@@ -49,6 +51,10 @@ class TargetLogin::Machine {
   LoginStep open(const LoginRequest& request);
   LoginStep take_text();
   Negotiator::Verdict identify();
+  Negotiator::Verdict authenticate();
+  Negotiator::Verdict exchange_chap();
+  void declare_target();
+  bool unauthenticated() const { return chap_demanded_ && !(chap_ && chap_->done()); }
   LoginStep send_piece();
   LoginStep conclude();
   const char* changed_field(const LoginRequest& request) const;
@@ -67,6 +73,10 @@ class TargetLogin::Machine {
   std::uint8_t stage_ = kSecurity;
   Phase phase_ = Phase::waiting;
   bool identified_ = false;
+  bool declared_ = false;
+  LoginAuthority::Verdict admission_;
+  bool chap_demanded_ = false;
+  std::optional<ChapTarget> chap_;  // once AuthMethod=CHAP is agreed
   bool limits_declared_ = false;
   int exchanges_ = 0;
   std::uint32_t stat_sn_ = 1;
@@ -154,7 +164,9 @@ LoginStep TargetLogin::Machine::take_text() {
   Negotiator::Verdict verdict = negotiator_.receive(text_.text(), static_cast<Stage>(stage_));
   text_.clear();
   if (!verdict && !identified_) verdict = identify();
+  if (!verdict) verdict = authenticate();
   if (verdict) return fail(verdict->error, verdict->detail, negotiator_.out().bytes());
+  if (!std::exchange(declared_, true)) declare_target();
   if (stage_ == kOperational) {
     if (!std::exchange(limits_declared_, true)) negotiator_.declare_limits();
     if (request_.transit) negotiator_.offer_missing();
@@ -173,14 +185,46 @@ Negotiator::Verdict TargetLogin::Machine::identify() {
   if (!discovery && p.target_name.empty())
     return Negotiator::Fault{errc::login_missing_parameter,
                              "TargetName is missing in a normal session"};
-  const auto verdict = authority_.identify(
+  admission_ = authority_.identify(
       {p.session_type, p.initiator_name, p.target_name, first_.isid, first_.tsih, first_.cid});
-  if (verdict.error) return Negotiator::Fault{verdict.error, {}};
-  if (!discovery && !verdict.target_alias.empty())
-    negotiator_.declare(Key::target_alias, verdict.target_alias);
+  if (admission_.error) return Negotiator::Fault{admission_.error, {}};
+  chap_demanded_ = admission_.chap != nullptr;
+  if (chap_demanded_) negotiator_.demand_chap();
+  return {};
+}
+
+void TargetLogin::Machine::declare_target() {
+  const Parameters& p = negotiator_.parameters();
+  if (p.session_type == SessionType::normal && !admission_.target_alias.empty())
+    negotiator_.declare(Key::target_alias, admission_.target_alias);
   if (!p.target_name.empty())
     negotiator_.declare(Key::target_portal_group_tag,
-                        std::to_string(verdict.target_portal_group_tag));
+                        std::to_string(admission_.target_portal_group_tag));
+}
+
+// RFC 7143 section 12.1: the method, then its exchange. There is no way past it: not by leaving the
+// security stage out, nor by leaving it early.
+Negotiator::Verdict TargetLogin::Machine::authenticate() {
+  const bool chosen_before = negotiator_.authentication_chosen();
+  if (auto verdict = negotiator_.answer_authentication()) return verdict;
+  if (!unauthenticated() && !chap_) return {};
+  if (chosen_before) return exchange_chap();
+  if (negotiator_.authentication_chosen()) {
+    chap_.emplace(admission_.chap);
+    return {};
+  }
+  if (stage_ == kSecurity && !request_.transit) return {};
+  return Negotiator::Fault{errc::login_authentication_failed,
+                           "CHAP is demanded, and the initiator does not offer it"};
+}
+
+Negotiator::Verdict TargetLogin::Machine::exchange_chap() {
+  const ChapKeys keys = negotiator_.take_exchange();
+  if (chap_->done() && keys.empty()) return {};
+  const ChapStep step = chap_->receive(keys);
+  if (step.error) return Negotiator::Fault{step.error, step.detail};
+  for (const auto& [key, value] : step.keys) negotiator_.out().add(key, value);
+  if (chap_->done()) negotiator_.parameters().user = chap_->user();
   return {};
 }
 
@@ -193,7 +237,7 @@ LoginStep TargetLogin::Machine::send_piece() {
     return respond(answer, piece);
   }
   const bool operational = stage_ == kOperational;
-  if (!request_.transit || !negotiator_.unanswered().empty() ||
+  if (!request_.transit || unauthenticated() || !negotiator_.unanswered().empty() ||
       (operational && negotiator_.has_missing()))
     return respond(answer, piece);
   answer.transit = true;
@@ -209,6 +253,7 @@ LoginStep TargetLogin::Machine::send_piece() {
 }
 
 LoginStep TargetLogin::Machine::conclude() {
+  if (unauthenticated()) return fail(errc::login_authentication_failed, "CHAP was left out");
   if (const auto verdict = negotiator_.finish(rdma_connection_))
     return fail(verdict->error, verdict->detail);
   phase_ = Phase::authorizing;

@@ -21,6 +21,23 @@ enum Flags : std::uint8_t {
   refuses = 128,
 };
 
+// For want of a bit: a target that both refuses and has no such target demands CHAP instead, and an
+// initiator, which refuses nobody, has it.
+bool with_chap(std::uint8_t flags) {
+  return (flags & refuses) != 0 && (flags & (initiator | unknown_target)) != 0;
+}
+
+iscsi::SharedChapSettings chap_settings() {
+  iscsi::ChapSettings settings;
+  settings.initiators.push_back({"user", Secret(as_bytes("a-secret-of-the-user"))});
+  settings.target = iscsi::ChapAccount{"target", Secret(as_bytes("that-of-the-target"))};
+  settings.random = [](MutableBytes bytes) {
+    for (std::byte& b : bytes) b = std::byte{0x5a};
+    return true;
+  };
+  return std::make_shared<const iscsi::ChapSettings>(std::move(settings));
+}
+
 iscsi::Preferences preferences_of(std::uint8_t flags) {
   iscsi::Preferences wanted;
   wanted.rdma_extensions = (flags & rdma_extensions) != 0;
@@ -61,17 +78,24 @@ class Target final : public Login, public iscsi::LoginAuthority {
 
   Verdict identify(const Request&) override {
     if ((flags_ & unknown_target) == 0) return {};
+    if (with_chap(flags_)) {
+      Verdict verdict;
+      verdict.chap = chap_settings();
+      return verdict;
+    }
     return {.error = iscsi::errc::login_target_not_found,
             .target_alias = "a",
-            .target_portal_group_tag = 1};
+            .target_portal_group_tag = 1,
+            .chap = nullptr};
   }
 
  private:
   iscsi::LoginStep receive(const iscsi::ControlPdu& pdu) override {
     iscsi::LoginStep step = login_.receive(pdu, fuzz::kStart);
     if (step.outcome != iscsi::LoginStep::Outcome::authorize) return step;
-    return (flags_ & refuses) != 0 ? login_.refuse(iscsi::errc::login_out_of_resources)
-                                   : login_.grant(1, 64);
+    return (flags_ & refuses) != 0 && !with_chap(flags_)
+               ? login_.refuse(iscsi::errc::login_out_of_resources)
+               : login_.grant(1, 64);
   }
   const std::uint8_t flags_;
   iscsi::TargetLogin login_;
@@ -90,6 +114,7 @@ class Initiator final : public Login {
     iscsi::InitiatorIdentity identity;
     identity.initiator_name = "iqn.2026-11.org.example:i";
     if ((flags & discovery) == 0) identity.target_name = "iqn.2026-11.org.example:x";
+    if (with_chap(flags)) identity.chap = chap_settings();
     return identity;
   }
   iscsi::LoginStep receive(const iscsi::ControlPdu& pdu) override {

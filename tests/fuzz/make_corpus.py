@@ -4,6 +4,7 @@ input means (see the head of each fuzz_*.cc) and commit what it makes.
 
 usage: tests/fuzz/make_corpus.py
 """
+import hashlib
 import pathlib
 import shutil
 import struct
@@ -102,6 +103,11 @@ def words(*values):
 def login_request(stage, following, keys, transit=True, cmd_sn=1):
     flags = (0x80 if transit else 0) | stage << 2 | (following if transit else 0)
     return pdu(0x43, flags, lun=ISID + bytes(2), rest=words(0, cmd_sn, 0), data=text(keys))
+
+
+def chap_response(digest, secret, size):
+    """To the challenge of fuzz_login, whose random numbers are all 0x5a."""
+    return hashlib.new(digest, b"\x5a" + secret.encode() + b"\x5a" * size).hexdigest()
 
 
 def login_response(stage, following, keys, transit=True, stat_sn=0, status=b"\0\0", tsih=1):
@@ -375,6 +381,12 @@ def make_login():
         "chap": (0, login_request(0, 0, full + "AuthMethod=CHAP,None|", False)
                  + login_request(0, 0, "CHAP_A=7,5|", False)
                  + login_request(0, 1, "CHAP_N=user|CHAP_R=0x00112233445566778899aabbccddeeff|")),
+        # What a target that sends nothing but 0x5a is answered by a user who knows the secret.
+        "chap_mutual": (192, login_request(0, 0, full + "AuthMethod=CHAP|", False)
+                        + login_request(0, 0, "CHAP_A=7,5|", False)
+                        + login_request(0, 1, "CHAP_N=user|CHAP_R=0x" + chap_response("sha256", "a-secret-of-the-user", 32)
+                                        + "|CHAP_I=1|CHAP_C=0bAAECAwQFBgcICQoLDA0ODw==|")
+                        + login_request(1, 3, OPERATIONAL)),
         "discovery": (4, login_request(0, 3, NAMES + "SessionType=Discovery|AuthMethod=None|")),
         "refused": (128, login_request(1, 3, full)),
         "not_found": (64, login_request(1, 3, full)),
@@ -398,6 +410,11 @@ def make_login():
                      + login_response(0, 1, "Tag=1|AuthMethod=None|", stat_sn=1, tsih=0) + login_response(1, 3, ANSWERS, stat_sn=2)),
         "redirected": (0, login_response(0, 1, "TargetAddress=[::1]:3261,1|", False, status=b"\1\1")),
         "refused": (0, login_response(0, 0, "", False, status=b"\2\3")),
+        "chap_mutual": (128, login_response(0, 0, "AuthMethod=CHAP|TargetPortalGroupTag=1|", False, tsih=0)
+                        + login_response(0, 0, "CHAP_A=7|CHAP_I=1|CHAP_C=0bAAECAwQFBgcICQoLDA0ODw==|", False, 1, tsih=0)
+                        + login_response(0, 1, "CHAP_N=target|CHAP_R=0x" + chap_response("sha256", "that-of-the-target", 32) + "|",
+                                         stat_sn=2, tsih=0)
+                        + login_response(1, 3, ANSWERS, stat_sn=3)),
     }
     for name, (flags, stream) in answers.items():
         write("fuzz_login", "to_initiator_" + name, bytes([2 | flags, 255]) + stream)

@@ -1,5 +1,5 @@
 // Texts that deployed nodes sent, taken from packet captures of open-iscsi and LIO over iWARP.
-#include "tests/support/login.h"
+#include "tests/support/chap.h"
 
 namespace openiser::test {
 namespace {
@@ -108,6 +108,64 @@ TEST(Captures, OpenIscsiThatWantsChapIsTurnedDown) {
   EXPECT_EQ(step.outcome, Outcome::failed);
   EXPECT_EQ(step.error, errc::login_authentication_failed);
   EXPECT_EQ(status_of(response_in(step)), 0x0201);
+}
+
+// lio-iser-siw-stock-chap: mutual CHAP between open-iscsi (alice) and LIO (bob). Their secrets are
+// not known, so the keys are replayed as they were sent, and the proofs with secrets of ours.
+constexpr const char* kLioChallenge =
+    "CHAP_A=5|CHAP_I=0|CHAP_C=0x7739fd7e1f6b91dbaacc5d8a9da106ae|";
+constexpr const char* kOpenIscsiResponse =
+    "CHAP_N=alice|CHAP_R=0xb0d80d1008cbb6cfd2074adc0ae92e1a|"
+    "CHAP_I=155|CHAP_C=0xe7d1c6771035f9042dcc35cb4844406d|";
+constexpr const char* kLioProof = "CHAP_N=bob|CHAP_R=0x73bb328d02793bfb4d8723835f022104|";
+
+iscsi::SharedChapSettings settings_with(const char* identifier_and_challenge) {
+  iscsi::ChapSettings settings = *chap_settings(true);
+  settings.target->name = "bob";
+  const auto sent = *iscsi::parse_binary(identifier_and_challenge, 64);
+  settings.random = [sent](MutableBytes bytes) {
+    const bool identifier = bytes.size() == 1;
+    std::copy_n(sent.begin() + (identifier ? 0 : 1), bytes.size(), bytes.begin());
+    return true;
+  };
+  return std::make_shared<const iscsi::ChapSettings>(std::move(settings));
+}
+
+TEST(Captures, OpenIscsiWithChapIsAnsweredAsLioDoes) {
+  Target target(rdma_preferences(), true);
+  target.authority.verdict.chap = settings_with("0x007739fd7e1f6b91dbaacc5d8a9da106ae");
+  EXPECT_EQ(text_in(target.take(0, {}, names("SessionType=Normal|AuthMethod=CHAP|"))),
+            "AuthMethod=CHAP|TargetPortalGroupTag=1|");
+  const LoginStep challenge = target.take(0, {}, "CHAP_A=5|");
+  EXPECT_EQ(text_in(challenge), kLioChallenge);
+  EXPECT_FALSE(response_in(challenge).transit);
+  const LoginStep refused = target.take(0, 1, kOpenIscsiResponse);
+  EXPECT_EQ(refused.error, errc::login_authentication_failed);
+  EXPECT_NE(refused.detail.find("'alice'"), std::string::npos) << refused.detail;
+}
+
+TEST(Captures, OurInitiatorSpeaksChapAsOpenIscsiDoes) {
+  iscsi::InitiatorIdentity who = identity();
+  who.chap = settings_with("0x9be7d1c6771035f9042dcc35cb4844406d");
+  iscsi::InitiatorLogin login(who, rdma_preferences(), true, kStart);
+  LoginResponse response;
+  response.isid = request_in(login.start(kStart)).isid;
+  const auto hear = [&](const std::string& text) {
+    ++response.stat_sn;
+    return login.receive(pdu_of(encode(response), with_nuls(text)), kStart);
+  };
+  hear("AuthMethod=CHAP|TargetPortalGroupTag=1|");
+  const LoginStep answer = hear(kLioChallenge);
+  const auto proof = iscsi::chap_response(iscsi::ChapAlgorithm::md5, 0, alice().secret,
+                                          binary_in(kLioChallenge, "CHAP_C"));
+  EXPECT_EQ(text_in(answer), named_response(alice(), proof) +
+                                 "CHAP_I=155|CHAP_C=0xe7d1c6771035f9042dcc35cb4844406d|");
+  EXPECT_TRUE(request_in(answer).transit);
+  response.transit = true;
+  response.next_stage = 1;
+  const LoginStep refused = hear(kLioProof);
+  EXPECT_EQ(refused.error, errc::login_authentication_failed);
+  EXPECT_NE(refused.detail.find("did not prove"), std::string::npos) << refused.detail;
 }
 
 TEST(Captures, OurInitiatorTakesLiosAnswer) {

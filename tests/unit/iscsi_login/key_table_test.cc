@@ -31,6 +31,11 @@ const Fact kFacts[] = {
     {"TargetPortalGroupTag", "T", "IO D Any", "SW", "declared", "0", 0, 65535, kNever},
     {"SendTargets", "I", "FFPO D None", "SW", "declared", "", 0, 0, kNever},
     {"AuthMethod", "IT", "IO Security", "CO", "list", "None", 0, 1, kNever},
+    {"CHAP_A", "IT", "IO Security", "CO", "exchange", "", 0, 0, kNever},
+    {"CHAP_I", "IT", "IO Security", "CO", "exchange", "", 0, 255, kNever},
+    {"CHAP_C", "IT", "IO Security", "CO", "exchange", "", 0, 0, kNever},
+    {"CHAP_N", "IT", "IO Security", "CO", "exchange", "", 0, 0, kNever},
+    {"CHAP_R", "IT", "IO Security", "CO", "exchange", "", 0, 0, kNever},
     {"RDMAExtensions", "IT", "LO", "SW", "AND", "No", 0, 1, kDiscovery},
     {"HeaderDigest", "IT", "IO", "CO", "list", "None", 0, 1, kRdma},
     {"DataDigest", "IT", "IO", "CO", "list", "None", 0, 1, kRdma},
@@ -76,8 +81,8 @@ class KeyTable : public testing::TestWithParam<Fact> {};
 
 TEST_P(KeyTable, RowSaysWhatTheDocumentSays) {
   static const char* const kSenders[] = {"I", "T", "IT"};
-  static const char* const kRules[] = {"declared", "list",    "AND",    "OR",
-                                       "Minimum",  "Maximum", "refused"};
+  static const char* const kRules[] = {"declared", "list",    "AND",     "OR",
+                                       "Minimum",  "Maximum", "refused", "exchange"};
   const Fact& fact = GetParam();
   const KeySpec* spec = find_key(fact.name);
   ASSERT_NE(spec, nullptr);
