@@ -171,11 +171,66 @@ void check_lun(void* object, const Given& given, std::vector<Fault>& faults) {
 
 constexpr Object kLun{"a logical unit", kLunKeys, fresh<Lun>, locate<Lun>, nullptr, check_lun};
 
+// --- who may log in ---
+
+constexpr std::array kAccountKeys{
+    required(value<&Account::name>("name", Kind::text, "the name that is told (CHAP_N)", 1, 255)),
+    required(value<&Account::secret_file>(
+        "secret_file", Kind::path,
+        "file with the secret, of at least 12 bytes; only its owner may read it, who is root or "
+        "the daemon's user",
+        1, 4095)),
+};
+
+void check_account(void* object, const Given& given, std::vector<Fault>& faults) {
+  auto& account = *static_cast<Account*>(object);
+  account.secret_at = given.at("secret_file");
+  if (account.name.empty())
+    faults.push_back({given.at("name"), "an empty name; write the name that is told"});
+}
+
+constexpr Object kAccount{"a name and its secret", kAccountKeys, fresh<Account>,
+                          locate<Account>,         nullptr,      check_account};
+constexpr Object kMutual{"who the target is to initiators that want it to prove itself",
+                         kAccountKeys,
+                         fresh<Account>,
+                         locate<Account>,
+                         nullptr,
+                         check_account};
+
+constexpr std::array kAuthKeys{
+    list<&Auth::users>("users", kAccount, "initiators that may log in"),
+    object<&Auth::mutual>("mutual", kMutual),
+};
+
+// RFC 7143 section 9.2.1: a secret proves one direction only.
+void check_auth(void* object, const Given&, std::vector<Fault>& faults) {
+  const auto& auth = *static_cast<const Auth*>(object);
+  for (const Account& user : auth.users)
+    if (user.secret_file == auth.mutual.secret_file)
+      faults.push_back({auth.mutual.secret_at, "the secret file of user " + user.name +
+                                                   "; give the target a secret of its own"});
+}
+
+constexpr Object kAuth{"CHAP, which initiators then have to pass; without it there is none",
+                       kAuthKeys,
+                       fresh<Auth>,
+                       nullptr,
+                       nullptr,
+                       check_auth};
+constexpr Object kDiscoveryAuth{"the same for discovery sessions, which no target's auth is about",
+                                kAuthKeys,
+                                fresh<Auth>,
+                                nullptr,
+                                nullptr,
+                                check_auth};
+
 // --- targets ---
 
 constexpr std::array kTargetKeys{
     required(value<&Target::name>("name", Kind::iscsi_name, "iSCSI name: iqn., eui. or naa.")),
     value<&Target::alias>("alias", Kind::text, "a name for people, told to initiators", 0, 255),
+    object<&Target::auth>("auth", kAuth),
     list<&Target::luns>("luns", kLun, "the target's logical units"),
 };
 constexpr Object kTarget{"an iSCSI target", kTargetKeys, fresh<Target>, locate<Target>};
@@ -286,6 +341,7 @@ Value get_level(const void* object) {
 constexpr std::array kDaemonKeys{
     list<&Daemon::portals>("portals", kPortal, "addresses to listen on"),
     list<&Daemon::targets>("targets", kTarget, "what is served"),
+    object<&Daemon::discovery_auth>("discovery_auth", kDiscoveryAuth),
     object<&Daemon::negotiation>("negotiation", kNegotiation),
     object<&Daemon::rdma>("rdma", kRdma),
     object<&Daemon::limits>("limits", kLimits),
@@ -325,9 +381,13 @@ void check_duplicates(const Daemon& daemon, std::vector<Fault>& faults) {
       fixed, [](const Portal& p) { return std::pair(p.host, p.port); }, "a portal address", faults);
   find_twice(
       daemon.targets, [](const Target& t) { return t.name; }, "a target name", faults);
-  for (const Target& target : daemon.targets)
+  const auto user_name = [](const Account& a) { return a.name; };
+  find_twice(daemon.discovery_auth.users, user_name, "a user name", faults);
+  for (const Target& target : daemon.targets) {
     find_twice(
         target.luns, [](const Lun& l) { return l.lun; }, "a logical unit number", faults);
+    find_twice(target.auth.users, user_name, "a user name", faults);
+  }
 }
 
 }  // namespace openiser::config

@@ -37,9 +37,25 @@ struct Lun {
   Position at;
 };
 
+// A name and the file that holds the secret it is proved with (CHAP, RFC 7143 section 12.1.3). The
+// secret itself never stands in the configuration.
+struct Account {
+  std::string name;         // empty: there is none
+  std::string secret_file;  // relative to the folder of the configuration file
+  Position at;
+  Position secret_at;  // of secret_file
+};
+
+// How initiators have to prove who they are.
+struct Auth {
+  std::vector<Account> users;  // empty: they need not
+  Account mutual;              // who the target is to initiators that ask
+};
+
 struct Target {
   std::string name;  // iqn., eui. or naa.
   std::string alias;
+  Auth auth;
   std::vector<Lun> luns;
   Position at;
 };
@@ -89,6 +105,7 @@ struct Limits {
 struct Daemon {
   std::vector<Portal> portals;
   std::vector<Target> targets;
+  Auth discovery_auth;  // of discovery sessions; those of each target are its own
   Negotiation negotiation;
   Rdma rdma;
   Limits limits;

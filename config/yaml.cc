@@ -118,7 +118,8 @@ void Loader::read_object(const YAML::Node& node, const Object& object, void* int
 
 void Loader::read_key(const YAML::Node& node, const Key& key, void* into, Position at) {
   if (key.kind == Kind::object) {
-    if (node.IsNull()) return;  // all of it left out
+    // All of it left out; but not what has to be there, such as the users of auth.
+    if (node.IsNull() && std::ranges::none_of(key.object->keys, &Key::required)) return;
     return read_object(node, *key.object, key.place(into), at);
   }
   if (key.kind == Kind::list) return read_list(node, key, into, at);

@@ -146,6 +146,31 @@ TEST(Yaml, EveryOptionIsRead) {
   EXPECT_EQ(d.log_level, "debug");
 }
 
+std::string with_auth(const std::string& auth) {
+  return kMinimal + "    auth:\n" + auth;
+}
+
+TEST(Yaml, AccountsAreRead) {
+  const Loaded loaded =
+      load(with_auth("      users:\n"
+                     "        - {name: alice, secret_file: alice.secret}\n"
+                     "        - {secret_file: /b.secret, name: 0xb ob}\n"
+                     "      mutual: {name: storage, secret_file: s.secret}\n"
+                     "discovery_auth: {users: [{name: a, secret_file: s}]}\n"));
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const Auth& auth = loaded.daemon.targets[0].auth;
+  ASSERT_EQ(auth.users.size(), 2U);
+  EXPECT_EQ(auth.users[0].name, "alice");
+  EXPECT_EQ(auth.users[0].secret_file, "/etc/open-iser/alice.secret");
+  EXPECT_EQ(auth.users[0].secret_at.line, 8);
+  EXPECT_EQ(auth.users[0].secret_at.column, 25);
+  EXPECT_EQ(auth.users[1].name, "0xb ob");
+  EXPECT_EQ(auth.users[1].secret_file, "/b.secret");
+  EXPECT_EQ(auth.mutual.name, "storage");
+  EXPECT_EQ(loaded.daemon.discovery_auth.users.at(0).name, "a");
+  EXPECT_EQ(loaded.daemon.discovery_auth.mutual.name, "");
+}
+
 TEST(Yaml, AMaxBurstBelowTheDefaultFirstBurstTakesItAlong) {
   const Loaded loaded = load(kMinimal + "negotiation: {max_burst_length: 4k}\n");
   EXPECT_TRUE(loaded.faults.empty());
@@ -188,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
         FaultRow{kTargets + "portals: [h, 'h:3260']\n", "5:14 a portal address that line 5 has"},
         FaultRow{kMinimal + "portal: [h]\n", "6:1 unknown key \"portal\"; did you mean portals?"},
         FaultRow{kMinimal + "log: info\n",
-                 "6:1 unknown key \"log\"; write one of portals, targets, negotiation"},
+                 "6:1 unknown key \"log\"; write one of portals, targets, discovery_auth"},
         FaultRow{kMinimal + "log_level: inf\n",
                  "6:12 log_level: \"inf\" is unknown; did you mean info?"},
         FaultRow{kMinimal + "log_level: loud\n",
@@ -236,6 +261,24 @@ INSTANTIATE_TEST_SUITE_P(
             kMinimal +
                 "  - name: iqn.2026-11.org.example:disk1\n    luns: [{lun: 0, memory: 1MiB}]\n",
             "6:5 a target name that line 3 has already"},
+        // Half an auth must not be none.
+        FaultRow{with_auth(""), "6:5 CHAP, which initiators then have to pass"},
+        FaultRow{with_auth("      users:\n"), "7:7 users is a list of at least one"},
+        FaultRow{with_auth("      users: []\n"), "7:7 users is a list of at least one"},
+        FaultRow{with_auth("      mutual: {name: a, secret_file: b}\n"), "6:5 users is missing"},
+        FaultRow{with_auth("      users: [{name: a}]\n"), "7:15 secret_file is missing"},
+        FaultRow{with_auth("      users: [{secret_file: a}]\n"), "7:15 name is missing"},
+        FaultRow{with_auth("      users: [{name: '', secret_file: a}]\n"), "7:16 an empty name"},
+        FaultRow{with_auth("      users: [{name: a, secret: b, secret_file: b}]\n"),
+                 "7:25 unknown key \"secret\"; write one of name, secret_file"},
+        FaultRow{with_auth("      users: [{name: a, secret_file: b}]\n      mutual:\n"),
+                 "8:7 who the target is to initiators"},
+        FaultRow{with_auth("      users: [{name: a, secret_file: b}, {name: a, secret_file: c}]\n"),
+                 "7:42 a user name that line 7 has already"},
+        FaultRow{with_auth("      users: [{name: a, secret_file: b}]\n"
+                           "      mutual: {name: c, secret_file: b}\n"),
+                 "8:25 the secret file of user a"},
+        FaultRow{kMinimal + "discovery_auth: {}\n", "6:1 users is missing"},
         FaultRow{"portals: [\n", "2:1 not YAML: "}, FaultRow{"a: b: c\n", "1:5 not YAML: "},
         FaultRow{"\tportals: [h]\n", "1:"}));
 
@@ -355,7 +398,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 7U + 2 + 3 + 10 + 10 + 7 + 8);
+  EXPECT_EQ(keys.size(), 8U + 2 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 255);
