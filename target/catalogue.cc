@@ -53,11 +53,12 @@ iscsi::LoginAuthority::Verdict authorise(const Catalogue& catalogue,
                                          std::uint16_t portal_group_tag) {
   iscsi::LoginAuthority::Verdict verdict;
   verdict.target_portal_group_tag = portal_group_tag;
-  if (request.session_type == iscsi::SessionType::discovery && request.target_name.empty()) {
-    return verdict;
-  }
+  const bool discovery = request.session_type == iscsi::SessionType::discovery;
+  verdict.chap = catalogue.discovery_chap;
+  if (discovery && request.target_name.empty()) return verdict;
   if (const CatalogueTarget* target = catalogue.find(request.target_name)) {
     verdict.target_alias = target->alias;
+    if (!discovery) verdict.chap = target->chap;
   } else {
     verdict.error = iscsi::errc::login_target_not_found;
   }

@@ -25,11 +25,13 @@ struct PortalAddress {
 struct CatalogueTarget {
   std::shared_ptr<TargetDevice> device;
   std::string alias;
+  iscsi::SharedChapSettings chap{};  // null: AuthMethod=None
 };
 
 struct Catalogue {
   std::map<std::string, CatalogueTarget> targets;
   std::vector<PortalAddress> portals;
+  iscsi::SharedChapSettings discovery_chap;
 
   // Null if there is no such target. iSCSI names are compared as they are after normalisation to
   // lower case (RFC 7143 section 4.2.7.1).
@@ -39,8 +41,9 @@ struct Catalogue {
 // iSCSI names in the form they are stored and compared in.
 std::string normalised_name(std::string_view name);
 
-// Who may log in to what, with AuthMethod=None: every initiator to every target there is.
-// (RFC 7143 section 11.13.5 has the status codes.)
+// Who may log in to what: every initiator to every target there is that passes the target's CHAP,
+// if it has one; for discovery it is the daemon's, whatever target is named. (RFC 7143
+// section 11.13.5 has the status codes.)
 iscsi::LoginAuthority::Verdict authorise(const Catalogue& catalogue,
                                          const iscsi::LoginAuthority::Request& request,
                                          std::uint16_t portal_group_tag);

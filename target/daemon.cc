@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "iscsi/errors.h"
+#include "target/credentials.h"
 #include "target/device_builder.h"
 
 namespace openiser::target {
@@ -17,11 +18,25 @@ std::string place_of(const config::Position& at) {
   return at.line == 0 ? "" : " (line " + std::to_string(at.line) + ")";
 }
 
+void give(Catalogue& catalogue, const Credentials& credentials) {
+  for (const std::string& warning : credentials.warnings) log::warn("daemon", warning);
+  catalogue.discovery_chap = credentials.discovery;
+  for (const auto& [name, chap] : credentials.targets)
+    if (const auto target = catalogue.targets.find(name); target != catalogue.targets.end())
+      target->second.chap = chap;
+}
+
 std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config) {
+  const Credentials credentials = load_credentials(config);
+  if (!credentials.faults.empty()) {
+    const config::Fault& fault = credentials.faults.front();
+    throw StartError(fault.message + place_of(fault.at));
+  }
   auto catalogue = std::make_shared<Catalogue>();
   for (const config::Target& target : config.targets) {
     catalogue->targets.emplace(normalised_name(target.name), build_target(target));
   }
+  give(*catalogue, credentials);
   return catalogue;
 }
 
@@ -112,6 +127,13 @@ void Daemon::reload(config::Daemon next) {
 }
 
 void Daemon::take_over(const config::Daemon& next) {
+  const Credentials credentials = load_credentials(next);
+  for (const config::Fault& fault : credentials.faults)
+    log::error("daemon", fault.message + place_of(fault.at));
+  if (!credentials.faults.empty()) {
+    log::error("daemon", "nothing was taken over: going on with what was read before");
+    return;
+  }
   log::Level level = log::level();
   if (log::parse_level(next.log_level, level)) log::set_level(level);
   std::set<std::string> wanted;
@@ -131,9 +153,11 @@ void Daemon::take_over(const config::Daemon& next) {
       log::error("daemon", error.what());
     }
   }
+  give(*catalogue, credentials);
   catalogue_.publish(std::move(catalogue));
   log::info("daemon",
-            "reloaded: log level, new targets and sizes of files; all else takes a restart");
+            "reloaded: log level, users and secrets, new targets, sizes of files; all else takes a "
+            "restart");
 }
 
 }  // namespace openiser::target

@@ -29,8 +29,9 @@ class Daemon {
   // limits.drain_timeout, flushes the stores; then run() returns. A second call does not wait for
   // initiators.
   void drain();
-  // Any thread: takes over of a new configuration what can change while serving: the log level, new
-  // targets, and new sizes of files. Anything else is said to need a restart.
+  // Any thread: takes over of a new configuration what can change while serving: the log level,
+  // users and their secrets, new targets, and new sizes of files. Anything else is said to need a
+  // restart.
   void reload(config::Daemon next);
 
   // The main thread's loop, for what else it has to do, such as watching for signals.

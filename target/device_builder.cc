@@ -50,7 +50,7 @@ CatalogueTarget build_target(const config::Target& target) {
   for (const config::Lun& lun : target.luns) {
     device->units.emplace(lun.lun, build_unit(device->name, lun));
   }
-  return {std::move(device), target.alias};
+  return {std::move(device), target.alias, nullptr};
 }
 
 }  // namespace openiser::target

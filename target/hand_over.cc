@@ -116,7 +116,8 @@ void ServerConnection::start_session(iscsi::Datamover& datamover, const char* wi
   session_ = iscsi::TargetSession::create(p, *recorder_, nexus_.get(), *this,
                                           session_limits(context_.config.limits));
   log::info("session", who() + ": " + p.initiator_name + " logged in " +
-                           (nexus_ ? "to " + p.target_name : "for discovery") + ", " + wire);
+                           (nexus_ ? "to " + p.target_name : "for discovery") + ", " + wire +
+                           (p.user.empty() ? "" : ", as user " + p.user));
 }
 
 }  // namespace openiser::target

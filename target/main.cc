@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "config/yaml.h"
+#include "target/credentials.h"
 #include "target/daemon.h"
 #include "target/service_notify.h"
 #include "target/signals.h"
@@ -35,6 +36,7 @@ struct Arguments {
 // told.
 std::optional<config::Daemon> load(const Arguments& arguments) {
   config::Loaded loaded = config::load_file(arguments.file);
+  if (loaded.faults.empty()) loaded.faults = target::load_credentials(loaded.daemon).faults;
   for (const config::Fault& fault : loaded.faults) {
     std::fprintf(stderr, "%s\n", config::describe(fault, arguments.file).c_str());
   }
