@@ -111,6 +111,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
     iscsi::InitiatorIdentity who;
     who.initiator_name = settings_.initiator_name;
     who.isid = settings_.isid;
+    who.chap = settings_.chap;
     if (!settings_.discovery) who.target_name = settings_.url.target;
     login_.emplace(std::move(who), preferences_of(settings_), rdma_connection, loop_.now());
     apply(login_->start(loop_.now()));

@@ -22,6 +22,7 @@ struct ConnectSettings {
   bool discovery = false;  // a discovery session: plain or rdma-first
   std::string initiator_name;
   iscsi::Isid isid{};
+  iscsi::SharedChapSettings chap{};  // null: AuthMethod=None
   Duration connect_timeout = std::chrono::seconds(5);
   Duration login_timeout = std::chrono::seconds(15);
   iscsi::InitiatorSessionLimits limits;

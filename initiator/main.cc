@@ -38,6 +38,12 @@ CLI::App* command(CLI::App& app, Words& w, const char* name, const char* what,
   sub->add_flag("--json", w.common.json, "machine-readable output");
   sub->add_option("--initiator-name", w.common.session.initiator_name,
                   "our name (default: the host's)");
+  sub->add_option("--secret-file", w.common.secret_file,
+                  "file with the secret of the URL's user (CHAP)");
+  sub->add_option("--mutual-secret-file", w.common.target_secret_file,
+                  "file with the secret that the target has to prove itself with");
+  sub->add_option("--mutual-user", w.common.session.target_user,
+                  "the name that goes with it (default: any)");
   sub->callback([&w, run = std::move(run)] { w.run = run; });
   return sub;
 }
@@ -139,8 +145,9 @@ void add_mounting(CLI::App& app, Words& w) {
   command(app, w, "attached", "what is attached", [&w] { return cli::attached(w.common); });
 }
 
-int run(const Words& words) {
+int run(Words& words) {
   try {
+    cli::read_secrets(words.common);
     return words.run();
   } catch (const openiser::initiator::UsageError& error) {
     std::fprintf(stderr, "iser: %s\n", error.what());
@@ -158,7 +165,7 @@ int main(int argc, char** argv) {
   Words words;
   CLI::App app(
       "Use the LUNs of iSER and iSCSI targets: look, copy, mount, measure.\n"
-      "URLs: iser://HOST[:PORT]/TARGET-IQN/LUN[?wire=...&rfc=...&crc=...&markers=...] or "
+      "URLs: iser://HOST[:PORT]/TARGET-IQN/LUN[?wire=...&rfc=...&crc=...&markers=...&user=...] or "
       "iscsi://...",
       "iser");
   app.set_version_flag("--version", "iser " OPENISER_VERSION " (open-iser)");

@@ -43,15 +43,44 @@ void refuse_what_is_missing(const Url& url) {
   if (url.wire == Wire::verbs) {
     throw SessionError("wire=verbs: this build has no provider for RDMA cards; use wire=auto");
   }
-  if (!url.user.empty()) {
-    throw SessionError("user=: this build cannot authenticate with CHAP; leave the key out");
+}
+
+// RFC 7143 section 9.2.1 on secrets.
+iscsi::SharedChapSettings chap_settings(const Url& url, const SessionOptions& options) {
+  const Secret &own = options.secret, &target = options.target_secret;
+  if (url.user.empty()) {
+    if (own.empty() && target.empty()) return {};
+    throw UsageError("a secret, but no user in '" + url.text() + "'; add user=NAME to the URL");
   }
+  if (own.empty())
+    throw UsageError("user=" + url.user + ": no secret; name its file with --secret-file");
+  const auto weak = [](const Secret& s) {
+    return !s.empty() && s.size() < iscsi::kLeastChapSecret;
+  };
+  if (weak(own) || weak(target))
+    throw UsageError("user=" + url.user + ": a CHAP secret has at least " +
+                     std::to_string(iscsi::kLeastChapSecret) + " bytes");
+  if (iscsi::same_response(own.bytes(), target.bytes()))
+    throw UsageError("user=" + url.user + ": the target's secret is the user's own; each needs its own");
+  iscsi::ChapSettings settings;
+  settings.initiators.push_back({url.user, own});
+  if (!target.empty()) settings.target = iscsi::ChapAccount{options.target_user, target};
+  return std::make_shared<const iscsi::ChapSettings>(std::move(settings));
+}
+
+// Whoever asks again is told the same.
+bool is_final(ErrorCode why) {
+  return why == iscsi::errc::login_authentication_failed ||
+         why == iscsi::errc::login_authorization_failed;
 }
 
 std::string in_words(const Url& url, Wire wire, ErrorCode why, const std::string& detail) {
   std::string text = std::string(name_of(wire)) + " to " + url.host + ":" +
                      std::to_string(url.port) + ": " + why.message();
   if (!detail.empty()) text += " (" + detail + ")";
+  if (why == iscsi::errc::login_authentication_failed)
+    text += url.user.empty() ? "; add user=NAME to the URL, and --secret-file"
+                             : "; check the user in the URL and the secrets";
   return text;
 }
 
@@ -77,7 +106,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
       : url_(std::move(url)),
         options_(std::move(options)),
         discovery_(discovery),
-        isid_(random_isid()) {
+        isid_(random_isid()),
+        chap_(chap_settings(url_, options_)) {
     if (options_.initiator_name.empty()) options_.initiator_name = default_initiator_name();
     wires_ = discovery ? discovery_wires_of(url_) : wires_of(url_);
   }
@@ -144,6 +174,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     settings.discovery = discovery_;
     settings.initiator_name = options_.initiator_name;
     settings.isid = isid_;
+    settings.chap = chap_;
     settings.connect_timeout = options_.connect_timeout;
     settings.login_timeout = options_.login_timeout;
     // A target that does not know MPA may just stay silent: do not wait for it as long as for a
@@ -174,7 +205,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     const std::string words = in_words(url_, wires_[wire_], why, detail);
     if (!was_up_) failures_ += (failures_.empty() ? "" : "; ") + words;
     if (closing_) return loop_.stop();
-    if (!was_up_ && wire_ + 1 < wires_.size()) {
+    if (!was_up_ && !is_final(why) && wire_ + 1 < wires_.size()) {
       ++wire_;
       return loop_.defer([this] { connect(); });
     }
@@ -189,7 +220,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
       recover_until_ = now + options_.recovery_timeout;
       pause_ = std::chrono::milliseconds(50);
     }
-    if (now >= *recover_until_) {
+    if (is_final(why)) event("given up: " + words);
+    if (is_final(why) || now >= *recover_until_) {
       given_up_ = why ? why : ErrorCode(iscsi::errc::connection_closed);
       fail_waiting();
       return;
@@ -277,6 +309,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   SessionOptions options_;
   const bool discovery_;
   const iscsi::Isid isid_;
+  const iscsi::SharedChapSettings chap_;
 
   rdmap::EventLoop loop_;
   BufferPool pool_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.h"
 #include "initiator/client_connection.h"
 #include "initiator/url.h"
 
@@ -24,6 +25,11 @@ class SessionError : public std::runtime_error {
 struct SessionOptions {
   // Empty: the host's (see default_initiator_name()).
   std::string initiator_name;
+  // CHAP, for a URL with a user: the user's secret. With a secret of the target's the target has to
+  // prove itself too, by that name, or whatever its name if that is empty.
+  Secret secret;
+  Secret target_secret;
+  std::string target_user;
   Duration connect_timeout = std::chrono::seconds(5);
   Duration login_timeout = std::chrono::seconds(15);
   // How long commands wait for a lost connection to come back before they fail; zero: not at all.
@@ -54,7 +60,8 @@ class Command final : public iscsi::InitiatorTask {
 
 class Session {
  public:
-  // Connects and logs in; tries the wires that url.wire allows. Throws SessionError.
+  // Connects and logs in; tries the wires that url.wire allows. Throws SessionError, and UsageError
+  // if the URL and the secrets do not go together.
   static std::shared_ptr<Session> open(const Url& url, SessionOptions options = {});
   // A discovery session's answer: the targets of a portal. Throws SessionError.
   static std::vector<iscsi::TargetRecord> discover(const Url& portal, SessionOptions options = {});

@@ -13,7 +13,11 @@ namespace openiser::initiator::cli {
 struct Common {
   bool json = false;
   SessionOptions session;
+  std::string secret_file, target_secret_file;  // empty: none
 };
+
+// From the files into the session's options. Throws SessionError.
+void read_secrets(Common& common);
 
 int discover(const Common& common, const std::string& portal);
 int list(const Common& common, const std::string& url);

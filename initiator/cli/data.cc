@@ -87,6 +87,15 @@ void report(const Common& common, const CopyArguments& arguments, const CopyResu
               arguments.verify ? "; read back and compared: equal" : "");
 }
 
+// The secrets are for the side whose URL names a user, if only one does.
+Common without_secrets(Common common) {
+  common.session.secret = common.session.target_secret = {};
+  return common;
+}
+bool has_user(const std::string& name) {
+  return is_url(name) && !parse_url(name).user.empty();
+}
+
 }  // namespace
 
 int read(const Common& common, const ReadArguments& arguments) {
@@ -161,7 +170,9 @@ int copy(const Common& common, const CopyArguments& arguments) {
   const auto open_side = [&](const std::string& name, bool writing,
                              std::uint64_t size) -> std::unique_ptr<BlockDevice> {
     if (!is_url(name)) return open_file(name, writing, size);
-    auto lun = open_lun(common, name);
+    const bool other_side =
+        !has_user(name) && (has_user(arguments.source) || has_user(arguments.destination));
+    auto lun = open_lun(other_side ? without_secrets(common) : common, name);
     wire = name_of(lun->session().info().wire);
     return lun;
   };

@@ -75,7 +75,8 @@ Json connection(const Session& session) {
            {"local", info.local_address},
            {"peer", info.peer_address},
            {"target_portal_group", info.parameters.target_portal_group_tag},
-           {"tsih", info.parameters.tsih}};
+           {"tsih", info.parameters.tsih},
+           {"auth", info.parameters.user.empty() ? "none" : "CHAP as " + info.parameters.user}};
   if (info.parameters.rdma_extensions) {
     out["rfc"] = session.url().rfc5046 ? 5046 : 7145;
   }

@@ -136,13 +136,11 @@ TEST(DiscoveryAtAnIserPortal, IsPlainAloneWithAPlainUrl) {
 }
 
 TEST(DiscoveryAtAnIserPortal, RefusesWhatIsMissing) {
-  for (const char* url : {"iser://127.0.0.1:1?wire=verbs", "iscsi://127.0.0.1:1?user=me"}) {
-    try {
-      initiator::Session::discover(initiator::parse_portal(url));
-      FAIL() << url;
-    } catch (const initiator::SessionError& error) {
-      EXPECT_NE(std::string(error.what()).find("this build"), std::string::npos) << error.what();
-    }
+  try {
+    initiator::Session::discover(initiator::parse_portal("iser://127.0.0.1:1?wire=verbs"));
+    FAIL();
+  } catch (const initiator::SessionError& error) {
+    EXPECT_NE(std::string(error.what()).find("this build"), std::string::npos) << error.what();
   }
 }
 
