@@ -75,6 +75,12 @@ void Command::fail(const Sense& sense) {
   sense_ = sense;
 }
 
+void Command::refuse_for_reservation() {
+  if (ending_ != Ending::none) return;
+  ending_ = Ending::answered;
+  status_ = ScsiStatus::reservation_conflict;
+}
+
 void Command::answer(Bytes data, std::uint64_t allocation_length) {
   const Bytes cut = data.first(std::min<std::uint64_t>(data.size(), allocation_length));
   answer_.assign(cut.begin(), cut.end());

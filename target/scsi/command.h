@@ -22,7 +22,12 @@ class Nexus;
 struct UnitState;
 
 // SAM-5 section 5.3.1
-enum class ScsiStatus : std::uint8_t { good = 0x00, check_condition = 0x02, task_aborted = 0x40 };
+enum class ScsiStatus : std::uint8_t {
+  good = 0x00,
+  check_condition = 0x02,
+  reservation_conflict = 0x18,
+  task_aborted = 0x40,
+};
 
 // One store request of a command, with the buffer it works on.
 class StoreSlot final : public StoreRequest {
@@ -95,6 +100,8 @@ class Command {
   void good(std::uint64_t transfer_length = 0);
   // CHECK CONDITION.
   void fail(const Sense& sense);
+  // RESERVATION CONFLICT.
+  void refuse_for_reservation();
   // GOOD with the first `allocation_length` bytes of `data` as read data.
   void answer(Bytes data, std::uint64_t allocation_length);
   // Fetches the first `length` bytes of write data, or what there is, then calls `then`; data() has

@@ -16,16 +16,23 @@ bool wants_aca(Bytes cdb, const OpcodeRow& row) {
   return (load_u8(&cdb[row.cdb_length - 1]) & 0x04) != 0;
 }
 
+bool is_missing(const OpcodeRow& row, const LogicalUnit* unit) {
+  return unit && (row.access & access::needs_discard) != 0 && !unit->can_discard() &&
+         !unit->write_protected();
+}
+
+bool conflicts(const Command& command, const OpcodeRow& row) {
+  return command.unit() && !is_missing(row, command.unit()) &&
+         conflicts_with_reservation(command, row.conflicts_with);
+}
+
 void run_row(Command& command, const OpcodeRow& row) {
   const Bytes cdb = command.task().cdb;
   const LogicalUnit* unit = command.unit();
   if (cdb.size() < row.cdb_length) {
     return command.fail({.condition = Condition::invalid_field_in_cdb});
   }
-  if (unit && (row.access & access::needs_discard) != 0 && !unit->can_discard() &&
-      !unit->write_protected()) {
-    return command.fail({.condition = Condition::invalid_opcode});
-  }
+  if (is_missing(row, unit)) return command.fail({.condition = Condition::invalid_opcode});
   if (wants_aca(cdb, row)) return command.fail(invalid_cdb(row.cdb_length - 1U, 2));
   if (is_wrong_way(command, row.direction)) {
     return command.fail({.condition = Condition::data_phase_error});
@@ -37,6 +44,11 @@ void run_row(Command& command, const OpcodeRow& row) {
 }
 
 }  // namespace
+
+bool conflicts_with_reservation(const Command& command, ConflictsWith kind) {
+  return command.unit_state()->reservations.conflicts(command.unit()->reservations(),
+                                                      command.nexus().i_t_nexus(), kind);
+}
 
 void dispatch(Command& command) {
   const Bytes cdb = command.task().cdb;
@@ -52,10 +64,16 @@ void dispatch(Command& command) {
   if (command.task().attribute == iscsi::TaskAttribute::aca) {
     return command.fail({.condition = Condition::invalid_message});
   }
-  if (command.unit() && (access & access::passes_attention) == 0) {
-    if (const auto attention = command.unit_state()->attentions.take()) {
-      return command.fail({.condition = *attention});
-    }
+  UnitAttentions* attentions = command.unit() && (access & access::passes_attention) == 0
+                                   ? &command.unit_state()->attentions
+                                   : nullptr;
+  // The order of SAM-5 section 5.3.3.
+  if (const auto reset = attentions ? attentions->take_reset() : std::nullopt) {
+    return command.fail({.condition = *reset});
+  }
+  if (match.row && conflicts(command, *match.row)) return command.refuse_for_reservation();
+  if (const auto attention = attentions ? attentions->take() : std::nullopt) {
+    return command.fail({.condition = *attention});
   }
   if (match.unknown_service_action) return command.fail(invalid_cdb(1, 4));
   if (!match.row) return command.fail({.condition = Condition::invalid_opcode});

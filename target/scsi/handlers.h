@@ -31,6 +31,9 @@ void compare_and_write(Command& command);
 void unmap(Command& command);
 // write_same.cc
 void write_same(Command& command);
+// reservations/reserve.cc
+void reserve_unit(Command& command);
+void release_unit(Command& command);
 // rsoc.cc
 void report_supported_operation_codes(Command& command);
 

@@ -49,6 +49,9 @@ void start_stop_unit(Command& command) {
   if ((cdb.u8(4) & 0xf0) != 0) return command.fail(invalid_cdb(4, 7));  // POWER CONDITION
   if (cdb.bit(4, 1)) return command.fail(invalid_cdb(4, 1));            // LOEJ: not removable
   const bool stop = !cdb.bit(4, 0);
+  // SBC-3 table 13: only starting is allowed to whom a reservation locks out.
+  const auto kind = stop ? ConflictsWith::any_reservation : ConflictsWith::reserve;
+  if (conflicts_with_reservation(command, kind)) return command.refuse_for_reservation();
   if (stop && !cdb.bit(4, 2)) return command.run(flush_job());
   command.good();
 }

@@ -15,6 +15,7 @@ Nexus::Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap
              StoreEngine& engine)
     : device_(std::move(device)),
       identity_(std::move(identity)),
+      i_t_nexus_{identity_.initiator_port, identity_.relative_target_port},
       engine_(engine),
       mailbox_(std::make_shared<Mailbox>(loop, *this)) {
   for (const auto& [lun, unit] : device_->units) {
@@ -27,7 +28,10 @@ Nexus::Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap
 
 Nexus::~Nexus() {
   ISER_ASSERT(idle_.size() == commands_.size());
-  for (auto& [lun, state] : units_) state.unit->detach(*mailbox_);
+  for (auto& [lun, state] : units_) {
+    state.unit->detach(*mailbox_);
+    state.unit->reservations().nexus_lost(i_t_nexus_);
+  }
   mailbox_->close();
 }
 
@@ -154,6 +158,7 @@ void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, 
 
 // SAM-5 section 6.3.3: the tasks of every nexus end and every nexus, this one too, is told.
 void Nexus::reset(UnitState& state, const std::shared_ptr<void>& token) {
+  state.unit->reservations().unit_reset();
   clear_others(*state.unit, token, true);
   state.attentions.raise(Condition::device_reset);
 }
@@ -177,7 +182,10 @@ void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
       return;
     }
     case TaskManagementFunction::i_t_nexus_reset:
-      for (auto& [number, each] : units_) each.attentions.raise(Condition::nexus_loss);
+      for (auto& [number, each] : units_) {
+        each.attentions.raise(Condition::nexus_loss);
+        each.unit->reservations().nexus_lost(i_t_nexus_);
+      }
       return done(TaskManagementAnswer::complete);
     case TaskManagementFunction::task_reassign:
       return done(TaskManagementAnswer::reassign_not_supported);

@@ -34,6 +34,7 @@ class Nexus final : public iscsi::TaskHandler {
 
   // --- for commands ---
   const NexusIdentity& identity() const { return identity_; }
+  const ItNexus& i_t_nexus() const { return i_t_nexus_; }
   const TargetDevice& device() const { return *device_; }
   // The units there were when the session began, by LUN.
   const std::map<std::uint16_t, UnitState>& units() const { return units_; }
@@ -58,6 +59,7 @@ class Nexus final : public iscsi::TaskHandler {
 
   const std::shared_ptr<TargetDevice> device_;
   const NexusIdentity identity_;
+  const ItNexus i_t_nexus_;
   StoreEngine& engine_;
   std::map<std::uint16_t, UnitState> units_;
   const std::shared_ptr<Mailbox> mailbox_;
@@ -70,5 +72,7 @@ class Nexus final : public iscsi::TaskHandler {
 // The first handler of every command (dispatch.cc): looks at what holds for all of them, then calls
 // the handler of the opcode.
 void dispatch(Command& command);
+// Whether a command of this kind conflicts with a reservation of the unit, which there has to be.
+bool conflicts_with_reservation(const Command& command, ConflictsWith kind);
 
 }  // namespace openiser::target

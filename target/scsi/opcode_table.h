@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "target/scsi/reservations/conflict.h"
+
 namespace openiser::target {
 
 class Command;
@@ -33,6 +35,7 @@ struct OpcodeRow {
   std::array<std::uint8_t, 16> usage;
   Direction direction;
   unsigned access;
+  ConflictsWith conflicts_with;
   Handler handler;
 };
 

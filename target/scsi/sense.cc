@@ -56,6 +56,12 @@ constexpr std::array kConditions{
     ConditionRow{Condition::nexus_loss, kUnitAttention, 0x29, 0x07, "I_T nexus loss occurred"},
     ConditionRow{Condition::capacity_changed, kUnitAttention, 0x2a, 0x09,
                  "capacity data has changed"},
+    ConditionRow{Condition::reservations_preempted, kUnitAttention, 0x2a, 0x03,
+                 "reservations preempted"},
+    ConditionRow{Condition::reservations_released, kUnitAttention, 0x2a, 0x04,
+                 "reservations released"},
+    ConditionRow{Condition::registrations_preempted, kUnitAttention, 0x2a, 0x05,
+                 "registrations preempted"},
 };
 
 void encode_field_pointer(std::byte* at, const FieldPointer& field) {

@@ -38,6 +38,9 @@ enum class Condition : std::uint8_t {
   device_reset,
   nexus_loss,
   capacity_changed,
+  reservations_preempted,
+  reservations_released,
+  registrations_preempted,
 };
 
 struct ConditionRow {

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace openiser::target {
 namespace {
 
-constexpr std::array kByWeight{Condition::power_on, Condition::device_reset, Condition::nexus_loss,
-                               Condition::capacity_changed};
+constexpr std::array kByWeight{Condition::power_on,
+                               Condition::device_reset,
+                               Condition::nexus_loss,
+                               Condition::capacity_changed,
+                               Condition::reservations_preempted,
+                               Condition::reservations_released,
+                               Condition::registrations_preempted};
+constexpr std::uint32_t kResets = 0b111;  // the first of them
 
 bool is_ordered(const Command& command) {
   return command.task().attribute == iscsi::TaskAttribute::ordered;
@@ -58,19 +65,24 @@ Command* TaskSet::next() {
 
 void UnitAttentions::raise(Condition condition) {
   const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
-  const auto bit = static_cast<std::uint8_t>(1U << place);
   if (condition == Condition::device_reset && (pending_ & 1) != 0) return;
-  pending_ |= bit;
+  pending_ |= 1U << place;
 }
 
 std::optional<Condition> UnitAttentions::take() {
-  for (std::size_t i = 0; i < kByWeight.size(); ++i) {
-    const auto bit = static_cast<std::uint8_t>(1U << i);
-    if ((pending_ & bit) == 0) continue;
-    pending_ &= static_cast<std::uint8_t>(~bit);
-    return kByWeight[i];
-  }
-  return {};
+  return take_among(~0U);
+}
+
+std::optional<Condition> UnitAttentions::take_reset() {
+  return take_among(kResets);
+}
+
+std::optional<Condition> UnitAttentions::take_among(std::uint32_t which) {
+  const std::uint32_t waiting = pending_ & which;
+  if (waiting == 0) return {};
+  const auto place = static_cast<std::size_t>(std::countr_zero(waiting));
+  pending_ &= ~(1U << place);
+  return kByWeight[place];
 }
 
 }  // namespace openiser::target

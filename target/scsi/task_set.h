@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "target/scsi/command.h"
+#include "target/scsi/reservations/unit_reservations.h"
 
 namespace openiser::target {
 
@@ -44,9 +45,14 @@ class UnitAttentions {
   bool pending() const { return pending_ != 0; }
   // The next one, which is then over.
   std::optional<Condition> take();
+  // Of resets and I_T nexus loss alone: these come before a reservation conflict, the others after
+  // it (SAM-5 section 5.3.3).
+  std::optional<Condition> take_reset();
 
  private:
-  std::uint8_t pending_ = 0;
+  std::optional<Condition> take_among(std::uint32_t which);
+
+  std::uint32_t pending_ = 0;
 };
 
 // What a nexus keeps about a logical unit.
@@ -54,6 +60,7 @@ struct UnitState {
   std::shared_ptr<LogicalUnit> unit;
   TaskSet tasks;
   UnitAttentions attentions;
+  ReservationView reservations;
   bool starting = false;  // next() commands are being started, further up the stack
 };
 

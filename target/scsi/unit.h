@@ -12,6 +12,7 @@
 #include "target/scsi/cdb.h"
 #include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
+#include "target/scsi/reservations/unit_reservations.h"
 
 namespace openiser::target {
 
@@ -51,6 +52,7 @@ class LogicalUnit {
   void submit(StoreEngine& engine, StoreRequest& request) { store_->submit(engine, request); }
 
   Gate& gate() { return *gate_; }
+  UnitReservations& reservations() { return reservations_; }
 
   void attach(std::shared_ptr<Mailbox> mailbox);
   void detach(const Mailbox& mailbox);
@@ -69,6 +71,7 @@ class LogicalUnit {
   bool volatile_cache_;
   std::atomic<std::uint64_t> blocks_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  UnitReservations reservations_;
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Mailbox>> nexuses_;

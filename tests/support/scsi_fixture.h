@@ -18,6 +18,7 @@ namespace openiser::test {
 
 inline constexpr std::uint8_t kGood = 0x00;
 inline constexpr std::uint8_t kCheckCondition = 0x02;
+inline constexpr std::uint8_t kReservationConflict = 0x18;
 inline constexpr std::uint8_t kTaskAborted = 0x40;
 
 // Sense data in short: "key/asc/ascq", with "@byte" or "@byte.bit" for a field in the CDB and
@@ -78,13 +79,15 @@ struct SessionSide {
   std::unique_ptr<iscsi::TaskHandler> nexus;
 
   explicit SessionSide(std::shared_ptr<target::TargetDevice> device,
-                       target::StoreEngine::Kind kind = target::StoreEngine::Kind::threads)
+                       target::StoreEngine::Kind kind = target::StoreEngine::Kind::threads,
+                       std::string initiator_port = "iqn.2026-01.test:i,i,0x800000000001",
+                       std::uint16_t relative_target_port = 1)
       : engine(target::StoreEngine::create(loop, kind)) {
     const std::string name = device->name;
     nexus = target::make_nexus(std::move(device),
-                               {.initiator_port = "iqn.2026-01.test:i,i,0x800000000001",
+                               {.initiator_port = std::move(initiator_port),
                                 .target_port = name + ",t,0x0001",
-                                .relative_target_port = 1},
+                                .relative_target_port = relative_target_port},
                                loop, *engine);
   }
   // Runs the loop until `done` says so; fails after ten seconds.
