@@ -348,6 +348,11 @@ constexpr std::array kDaemonKeys{
     choice<&Daemon::store_engine>("store_engine", kStores,
                                   "how files are read and written; auto: io_uring where the kernel "
                                   "has it, else threads"),
+    value<&Daemon::state_directory>(
+        "state_directory", Kind::path,
+        "folder for what outlives the daemon, such as persistent reservations; made when first "
+        "needed; left out: where systemd says (StateDirectory), else the folder \"state\" beside "
+        "this file"),
     Key{"log_level", Kind::choice, "least level that is logged", 0, UINT64_MAX, kLevels, set_level,
         get_level},
 };

@@ -111,6 +111,9 @@ struct Daemon {
   Limits limits;
   enum class Store : std::uint8_t { automatic, io_uring, threads };
   Store store_engine = Store::automatic;
+  // Where units keep what outlives the daemon. Empty: nothing does (the program fills in a
+  // default).
+  std::string state_directory;
   std::string log_level = "info";
 };
 

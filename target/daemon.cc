@@ -26,7 +26,12 @@ void give(Catalogue& catalogue, const Credentials& credentials) {
       target->second.chap = chap;
 }
 
-std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config) {
+std::optional<StateFolder> state_folder(const config::Daemon& config) {
+  if (config.state_directory.empty()) return {};
+  return std::optional<StateFolder>(std::in_place, config.state_directory);
+}
+
+std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config, StateFolder* state) {
   const Credentials credentials = load_credentials(config);
   if (!credentials.faults.empty()) {
     const config::Fault& fault = credentials.faults.front();
@@ -34,7 +39,7 @@ std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config) {
   }
   auto catalogue = std::make_shared<Catalogue>();
   for (const config::Target& target : config.targets) {
-    catalogue->targets.emplace(normalised_name(target.name), build_target(target));
+    catalogue->targets.emplace(normalised_name(target.name), build_target(target, state));
   }
   give(*catalogue, credentials);
   return catalogue;
@@ -48,7 +53,8 @@ std::size_t worker_count(std::uint32_t configured) {
 
 Daemon::Daemon(config::Daemon config)
     : config_(std::move(config)),
-      catalogue_(first_catalogue(config_)),
+      state_(state_folder(config_)),
+      catalogue_(first_catalogue(config_, state())),
       portals_(loop_, workers_, config_.limits.connections),
       drain_timer_(loop_, [this] { end_connections(); }) {
   const Worker::Shared shared{config_, catalogue_, sessions_,
@@ -147,7 +153,7 @@ void Daemon::take_over(const config::Daemon& next) {
   for (const config::Target& target : next.targets) {
     if (catalogue->find(target.name)) continue;
     try {
-      catalogue->targets.emplace(normalised_name(target.name), build_target(target));
+      catalogue->targets.emplace(normalised_name(target.name), build_target(target, state()));
       log::info("daemon", "added target " + target.name);
     } catch (const StartError& error) {
       log::error("daemon", error.what());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "target/portals.h"
 #include "target/session_manager.h"
 #include "target/start_error.h"
+#include "target/state_file.h"
 #include "target/worker.h"
 
 namespace openiser::target {
@@ -43,6 +45,7 @@ class Daemon {
  private:
   enum class Phase : std::uint8_t { serving, draining, ending, flushing };
 
+  StateFolder* state() { return state_ ? &*state_ : nullptr; }
   std::size_t connections() const;
   void begin_drain();
   void end_connections();
@@ -50,6 +53,7 @@ class Daemon {
   void take_over(const config::Daemon& next);
 
   const config::Daemon config_;
+  std::optional<StateFolder> state_;  // before all that holds units
   rdmap::EventLoop loop_;
   SessionManager sessions_;
   CurrentCatalogue catalogue_;

@@ -25,7 +25,8 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
   return open_file_store(lun.path, lun.size, lun.read_only, kLockWait);
 }
 
-std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun) {
+std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun,
+                                        StateFolder* state) {
   const std::string name = target + " LUN " + std::to_string(lun.lun);
   auto store = open_store(lun);
   if (!store) {
@@ -39,16 +40,17 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   settings.vendor = lun.vendor;
   settings.product = lun.product;
   settings.serial = lun.serial;
+  settings.state = state;
   return make_logical_unit(target, std::move(settings), std::move(*store));
 }
 
 }  // namespace
 
-CatalogueTarget build_target(const config::Target& target) {
+CatalogueTarget build_target(const config::Target& target, StateFolder* state) {
   auto device = std::make_shared<TargetDevice>();
   device->name = normalised_name(target.name);
   for (const config::Lun& lun : target.luns) {
-    device->units.emplace(lun.lun, build_unit(device->name, lun));
+    device->units.emplace(lun.lun, build_unit(device->name, lun, state));
   }
   return {std::move(device), target.alias, nullptr};
 }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -32,6 +33,15 @@ struct Arguments {
   bool print_schema = false;
 };
 
+// Where systemd wants it (the first, if it names several), else beside the configuration file.
+std::string default_state_directory(const std::filesystem::path& file) {
+  if (const char* given = std::getenv("STATE_DIRECTORY"); given && *given != '\0') {
+    const std::string folders = given;
+    return folders.substr(0, folders.find(':'));
+  }
+  return std::filesystem::absolute(file).parent_path() / "state";
+}
+
 // What the file says, with what the command line says on top; nothing, once every fault has been
 // told.
 std::optional<config::Daemon> load(const Arguments& arguments) {
@@ -41,6 +51,9 @@ std::optional<config::Daemon> load(const Arguments& arguments) {
     std::fprintf(stderr, "%s\n", config::describe(fault, arguments.file).c_str());
   }
   if (!loaded.faults.empty()) return {};
+  if (loaded.daemon.state_directory.empty()) {
+    loaded.daemon.state_directory = default_state_directory(arguments.file);
+  }
   if (!arguments.log_level.empty()) loaded.daemon.log_level = arguments.log_level;
   return std::move(loaded.daemon);
 }

@@ -11,6 +11,8 @@
 
 namespace openiser::target {
 
+class StateFolder;
+
 struct LogicalUnitSettings {
   std::uint16_t lun = 0;
   std::uint32_t block_size = 512;  // 512 or 4096
@@ -21,6 +23,8 @@ struct LogicalUnitSettings {
   // Unit serial number and the seed of the NAA identifier. Empty: derived from target name and LUN,
   // so it is the same after a restart.
   std::string serial;
+  // Where the unit keeps what outlives the daemon; outlives the unit. Null: nothing does.
+  StateFolder* state = nullptr;
 };
 
 // One LUN: its store and what SCSI keeps about it. Defined in logical_unit.cc; the device server is

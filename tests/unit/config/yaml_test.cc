@@ -398,7 +398,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 8U + 2 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
+  EXPECT_EQ(keys.size(), 9U + 2 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 255);
