@@ -36,5 +36,13 @@ void reserve_unit(Command& command);
 void release_unit(Command& command);
 // rsoc.cc
 void report_supported_operation_codes(Command& command);
+// task_management_report.cc
+void report_supported_task_management_functions(Command& command);
+// identifying_information.cc
+void report_identifying_information(Command& command);
+void set_identifying_information(Command& command);
+// timestamp.cc
+void report_timestamp(Command& command);
+void set_timestamp(Command& command);
 
 }  // namespace openiser::target

@@ -85,6 +85,11 @@ void LogicalUnit::post_to_nexuses(const Mailbox* except, const std::function<voi
   }
 }
 
+void LogicalUnit::raise_on_others(const Nexus& nexus, Condition condition) {
+  post_to_nexuses(nexus.mailbox().get(),
+                  [lun = lun(), condition](Nexus& other) { other.raise(lun, condition); });
+}
+
 void LogicalUnit::check_capacity() {
   const std::uint64_t blocks = store_->properties().size / block_size();
   if (blocks == 0) return;  // a capacity that could not be told; commands find out

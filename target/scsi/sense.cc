@@ -62,6 +62,9 @@ constexpr std::array kConditions{
                  "reservations released"},
     ConditionRow{Condition::registrations_preempted, kUnitAttention, 0x2a, 0x05,
                  "registrations preempted"},
+    ConditionRow{Condition::timestamp_changed, kUnitAttention, 0x2a, 0x10, "timestamp changed"},
+    ConditionRow{Condition::device_identifier_changed, kUnitAttention, 0x3f, 0x05,
+                 "device identifier changed"},
 };
 
 void encode_field_pointer(std::byte* at, const FieldPointer& field) {

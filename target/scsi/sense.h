@@ -41,6 +41,8 @@ enum class Condition : std::uint8_t {
   reservations_preempted,
   reservations_released,
   registrations_preempted,
+  timestamp_changed,
+  device_identifier_changed,
 };
 
 struct ConditionRow {

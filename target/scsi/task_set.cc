@@ -13,7 +13,10 @@ constexpr std::array kByWeight{Condition::power_on,
                                Condition::capacity_changed,
                                Condition::reservations_preempted,
                                Condition::reservations_released,
-                               Condition::registrations_preempted};
+                               Condition::registrations_preempted,
+                               Condition::timestamp_changed,
+                               Condition::device_identifier_changed};
+static_assert(kByWeight.size() <= 32, "one bit each");
 constexpr std::uint32_t kResets = 0b111;  // the first of them
 
 bool is_ordered(const Command& command) {

@@ -13,6 +13,8 @@
 #include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
 #include "target/scsi/reservations/unit_reservations.h"
+#include "target/scsi/sense.h"
+#include "target/scsi/unit_notes.h"
 
 namespace openiser::target {
 
@@ -53,11 +55,14 @@ class LogicalUnit {
 
   Gate& gate() { return *gate_; }
   UnitReservations& reservations() { return reservations_; }
+  UnitNotes& notes() { return notes_; }
 
   void attach(std::shared_ptr<Mailbox> mailbox);
   void detach(const Mailbox& mailbox);
   // Runs `call` on the thread of every nexus but `except` (null: of all).
   void post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call);
+  // A unit attention for every nexus but this one.
+  void raise_on_others(const Nexus& nexus, Condition condition);
   // Reads the size of the store again; when it has changed, every nexus gets a unit attention.
   void check_capacity();
 
@@ -72,6 +77,7 @@ class LogicalUnit {
   std::atomic<std::uint64_t> blocks_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   UnitReservations reservations_;
+  UnitNotes notes_;
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Mailbox>> nexuses_;

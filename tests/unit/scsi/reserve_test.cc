@@ -179,8 +179,10 @@ TEST_F(Reserve, EveryCommandDoesWhatTheStandardSays) {
     ByteVector cdb(row.cdb_length);
     store_u8(&cdb[0], row.opcode);
     if (cdb.size() > 1) store_u8(&cdb[1], row.service_action);
-    const bool allowed =
-        row.name == "INQUIRY" || row.name == "REPORT LUNS" || row.name == "REQUEST SENSE";
+    // REPORT IDENTIFYING INFORMATION is its REPORT DEVICE IDENTIFIER.
+    const bool allowed = row.name == "INQUIRY" || row.name == "REPORT LUNS" ||
+                         row.name == "REQUEST SENSE" ||
+                         row.name == "REPORT IDENTIFYING INFORMATION";
     EXPECT_EQ(ask(1, cdb, {}, 512), allowed ? "good" : "conflict") << row.name;
   }
 }

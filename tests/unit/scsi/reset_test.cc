@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "tests/support/scsi_fixture.h"
+#include "tests/support/two_sessions.h"
 
 namespace openiser::test {
 namespace {
@@ -15,36 +15,12 @@ using iscsi::TaskManagementFunction;
 
 const ByteVector kTestUnitReady = hex("00 00 00 00 00 00");
 
-// Two sessions on one loop: nothing here depends on threads, so the order is the test's.
-class Management : public ScsiFixture {
+class Management : public TwoSessions {
  protected:
-  void two_sessions() {
-    set_up();
-    other = std::make_unique<SessionSide>(device);
-    EXPECT_EQ(on_other(kTestUnitReady), "6/29/00");
-  }
-  void TearDown() override {
-    other.reset();
-    ScsiFixture::TearDown();
-  }
-  std::string on_other(const ByteVector& cdb) {
-    auto task = other->task(cdb);
-    task->execute();
-    return task->status == kGood ? "good" : sense_text(task->sense);
-  }
   void manage(TaskManagementFunction function, std::uint16_t lun = 0) {
     answer.reset();
     side->nexus->manage(function, target::encode_lun(lun),
                         [this](TaskManagementAnswer given) { answer = given; });
-  }
-  // Runs what has been posted to both loops, until nothing more comes of it.
-  void settle() {
-    for (int i = 0; i < 3; ++i) {
-      for (SessionSide* each : {other.get(), side.get()}) {
-        each->loop.post([each] { each->loop.stop(); });
-        each->loop.run();
-      }
-    }
   }
   FakeTask& held_read() {
     auto task = other->task(cdb10(0x28, 0, 1));
@@ -55,7 +31,6 @@ class Management : public ScsiFixture {
     return *tasks.back();
   }
 
-  std::unique_ptr<SessionSide> other;
   std::optional<TaskManagementAnswer> answer;
   std::vector<std::unique_ptr<FakeTask>> tasks;
 };

@@ -158,7 +158,7 @@ TEST_F(Opcodes, UnknownOnesAreRefused) {
 TEST_F(Opcodes, UnknownServiceActionsAreInvalidFields) {
   set_up();
   EXPECT_SENSE(in(cdb16(0x9e, 0, 32, 0x13), 32), "5/24/00@1.4");
-  EXPECT_SENSE(in(cdb12(0xa3, 0, 0, 0x05), 32), "5/24/00@1.4");
+  EXPECT_SENSE(in(cdb12(0xa3, 0, 0, 0x1f), 32), "5/24/00@1.4");
 }
 
 TEST_F(Opcodes, NacaIsRefused) {
