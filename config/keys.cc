@@ -117,7 +117,7 @@ void set_store(void* object, const Value& v) {
 
 constexpr std::uint64_t kLargestLun = std::uint64_t{1} << 60;
 constexpr std::array kLunKeys{
-    required(value<&Lun::lun>("lun", Kind::count, "logical unit number", 0, 255)),
+    required(value<&Lun::lun>("lun", Kind::count, "logical unit number", 0, 16383)),
     Key{"file",
         Kind::path,
         "a file or block device; relative names start at the folder of the configuration file",

@@ -25,7 +25,7 @@ struct Portal {
 
 struct Lun {
   enum class Kind : std::uint8_t { file, memory, null };
-  std::uint16_t lun = 0;  // 0 to 255
+  std::uint16_t lun = 0;  // 0 to 16383
   Kind kind = Kind::file;
   std::string path;        // file; relative to the folder of the configuration file
   std::uint64_t size = 0;  // bytes; 0 for a file: as large as it is

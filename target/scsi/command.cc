@@ -57,6 +57,10 @@ std::uint32_t Command::data_out_size() const {
   return task_->write ? task_->expected_data_transfer_length : 0;
 }
 
+bool Command::write_protected() const {
+  return unit_ && (unit_->write_protected() || unit_state_->read_only);
+}
+
 std::uint64_t Command::presented(std::uint64_t length) const {
   return task_->write && !task_->read ? 0 : length;
 }

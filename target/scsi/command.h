@@ -89,6 +89,8 @@ class Command {
   // Null only for commands that answer for any LUN.
   LogicalUnit* unit() const { return unit_; }
   UnitState* unit_state() const { return unit_state_; }
+  // There is a unit, and this nexus may not write to it.
+  bool write_protected() const;
   // Bytes of data the initiator takes, and gives.
   std::uint32_t data_in_room() const;
   std::uint32_t data_out_size() const;

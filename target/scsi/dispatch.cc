@@ -37,7 +37,7 @@ void run_row(Command& command, const OpcodeRow& row) {
   if (is_wrong_way(command, row.direction)) {
     return command.fail({.condition = Condition::data_phase_error});
   }
-  if (unit && (row.access & access::writes) != 0 && unit->write_protected()) {
+  if ((row.access & access::writes) != 0 && command.write_protected()) {
     return command.fail({.condition = Condition::write_protected});
   }
   row.handler(command);

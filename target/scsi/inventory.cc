@@ -8,14 +8,17 @@
 namespace openiser::target {
 
 // SPC-4 section 6.33. SELECT REPORT: 0 without well known units, 1 these alone (there are none),
-// 2 all.
+// 2 all. Who asks knows of any change of the inventory afterwards.
 void report_luns(Command& command) {
   const Cdb cdb = command.cdb();
   const std::uint8_t select = cdb.u8(2);
   if (select > 2) return command.fail(invalid_cdb(2));
+  command.nexus().clear_attention(Condition::reported_luns_changed);
   std::vector<std::byte> list(8);
   if (select != 1) {
-    for (const auto& [lun, state] : command.nexus().units()) {
+    const auto& units = command.nexus().device().units;
+    list.reserve(8 + units.size() * sizeof(iscsi::Lun));
+    for (const auto& [lun, unit] : units) {
       const iscsi::Lun encoded = encode_lun(lun);
       list.insert(list.end(), encoded.begin(), encoded.end());
     }

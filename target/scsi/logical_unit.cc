@@ -68,23 +68,6 @@ LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings set
   identifier_ = make_identifier(serial_);
 }
 
-void LogicalUnit::attach(std::shared_ptr<Mailbox> mailbox) {
-  const std::lock_guard lock(mutex_);
-  nexuses_.push_back(std::move(mailbox));
-}
-
-void LogicalUnit::detach(const Mailbox& mailbox) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(nexuses_, [&](const auto& entry) { return entry.get() == &mailbox; });
-}
-
-void LogicalUnit::post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& mailbox : nexuses_) {
-    if (mailbox.get() != except) mailbox->post(call);
-  }
-}
-
 void LogicalUnit::raise_on_others(const Nexus& nexus, Condition condition) {
   post_to_nexuses(nexus.mailbox().get(),
                   [lun = lun(), condition](Nexus& other) { other.raise(lun, condition); });
@@ -98,6 +81,12 @@ void LogicalUnit::check_capacity() {
                   [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::capacity_changed); });
 }
 
+Status LogicalUnit::grow(std::uint64_t size) {
+  if (const Status grown = store_->grow(size); !grown) return grown;
+  check_capacity();
+  return {};
+}
+
 std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
                                                LogicalUnitSettings settings,
                                                std::unique_ptr<Store> store) {
@@ -106,6 +95,21 @@ std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
 
 void check_capacity(LogicalUnit& unit) {
   unit.check_capacity();
+}
+
+Status grow(LogicalUnit& unit, std::uint64_t size) {
+  return unit.grow(size);
+}
+
+std::shared_ptr<NexusList> make_nexus_list() {
+  return std::make_shared<NexusList>();
+}
+
+void change_devices(NexusList& nexuses, const DeviceChoice& choose) {
+  nexuses.post(nullptr, [choose](Nexus& nexus) {
+    if (auto device = choose(nexus.identity().initiator_name))
+      nexus.change_device(std::move(device));
+  });
 }
 
 }  // namespace openiser::target

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "target/store/store.h"
@@ -14,7 +16,7 @@ namespace openiser::target {
 class StateFolder;
 
 struct LogicalUnitSettings {
-  std::uint16_t lun = 0;
+  std::uint16_t lun = 0;           // to 16383
   std::uint32_t block_size = 512;  // 512 or 4096
   bool read_only = false;
   std::string vendor = "openiser";  // at most 8 characters
@@ -39,10 +41,29 @@ std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
 // Sessions that use the unit get a unit attention if it has.
 void check_capacity(LogicalUnit& unit);
 
-// The SCSI device of an iSCSI target.
+// Makes a unit on a file at least `size` bytes large, and tells its sessions, as check_capacity()
+// does. Other stores keep the size they were made with: generic error EOPNOTSUPP.
+Status grow(LogicalUnit& unit, std::uint64_t size);
+
+// The sessions of a target: mailbox.h.
+class NexusList;
+std::shared_ptr<NexusList> make_nexus_list();
+
+// The SCSI device of an iSCSI target, as an initiator sees it: fixed from its first session on. A
+// target whose initiators see different LUNs has several, which share logical units and sessions.
 struct TargetDevice {
-  std::string name;  // the IQN
-  std::map<std::uint16_t, std::shared_ptr<LogicalUnit>> units;
+  std::string name;                                             // the IQN
+  std::map<std::uint16_t, std::shared_ptr<LogicalUnit>> units;  // by LUN
+  std::set<std::uint16_t> read_only;  // LUNs that take no writes here, whatever the unit does
+  std::shared_ptr<NexusList> nexuses = make_nexus_list();
 };
+
+// What an initiator of that name sees; null: what it saw before.
+using DeviceChoice =
+    std::function<std::shared_ptr<const TargetDevice>(const std::string& initiator_name)>;
+// Any thread: every session there is sees from now on what `choose` gives, called on its thread.
+// What it no longer sees takes no new commands, and finishes those it has. Where something has
+// changed it is told (REPORTED LUNS DATA HAS CHANGED).
+void change_devices(NexusList& nexuses, const DeviceChoice& choose);
 
 }  // namespace openiser::target

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "rdmap/tcp/event_loop.h"
 
@@ -36,6 +37,30 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   std::mutex mutex_;
   rdmap::EventLoop* loop_;
   Nexus* nexus_;  // used on the loop's thread only
+};
+
+// The nexuses that share something, such as a logical unit or a target: any thread, locked inside.
+class NexusList {
+ public:
+  void attach(std::shared_ptr<Mailbox> mailbox) {
+    const std::lock_guard lock(mutex_);
+    mailboxes_.push_back(std::move(mailbox));
+  }
+  void detach(const Mailbox& mailbox) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(mailboxes_, [&](const auto& each) { return each.get() == &mailbox; });
+  }
+  // Runs `call` on the thread of every nexus but `except` (null: of all).
+  void post(const Mailbox* except, const std::function<void(Nexus&)>& call) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& mailbox : mailboxes_) {
+      if (mailbox.get() != except) mailbox->post(call);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Mailbox>> mailboxes_;
 };
 
 }  // namespace openiser::target

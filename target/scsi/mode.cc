@@ -88,7 +88,7 @@ void mode_sense(Command& command) {
   write_pages(body, code, control, unit);
 
   // WP, and DPOFUA: the two bits are accepted.
-  const std::uint8_t device = unit.write_protected() ? 0x90 : 0x10;
+  const std::uint8_t device = command.write_protected() ? 0x90 : 0x10;
   const std::size_t total = header_size + body.size();
   ByteWriter header{MutableBytes(data)};
   if (six) {

@@ -11,27 +11,22 @@ namespace openiser::target {
 using iscsi::TaskManagementAnswer;
 using iscsi::TaskManagementFunction;
 
-Nexus::Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap::EventLoop& loop,
-             StoreEngine& engine)
+Nexus::Nexus(std::shared_ptr<const TargetDevice> device, NexusIdentity identity,
+             rdmap::EventLoop& loop, StoreEngine& engine)
     : device_(std::move(device)),
+      sessions_(device_->nexuses),
       identity_(std::move(identity)),
       i_t_nexus_{identity_.initiator_port, identity_.relative_target_port},
       engine_(engine),
       mailbox_(std::make_shared<Mailbox>(loop, *this)) {
-  for (const auto& [lun, unit] : device_->units) {
-    UnitState& state = units_[lun];
-    state.unit = unit;
-    state.attentions.raise(Condition::power_on);
-    unit->attach(mailbox_);
-  }
+  sessions_->attach(mailbox_);
 }
 
 Nexus::~Nexus() {
   ISER_ASSERT(idle_.size() == commands_.size());
-  for (auto& [lun, state] : units_) {
-    state.unit->detach(*mailbox_);
-    state.unit->reservations().nexus_lost(i_t_nexus_);
-  }
+  for (auto& [lun, state] : units_) leave(state);
+  for (auto& [lun, state] : removed_) leave(state);
+  sessions_->detach(*mailbox_);
   mailbox_->close();
 }
 
@@ -83,8 +78,25 @@ Command& Nexus::take_command() {
 UnitState* Nexus::find_unit(const iscsi::Lun& lun) {
   const auto number = decode_lun(lun);
   if (!number || *number > UINT16_MAX) return nullptr;
-  const auto found = units_.find(static_cast<std::uint16_t>(*number));
-  return found == units_.end() ? nullptr : &found->second;
+  const auto found = device_->units.find(static_cast<std::uint16_t>(*number));
+  return found == device_->units.end() ? nullptr : &state_of(found->first, found->second);
+}
+
+// The unit attention of a new nexus covers whatever happened to the unit before it was addressed.
+UnitState& Nexus::state_of(std::uint16_t lun, const std::shared_ptr<LogicalUnit>& unit) {
+  const auto [place, fresh] = units_.try_emplace(unit->lun());
+  UnitState& state = place->second;
+  if (fresh) {
+    state.unit = unit;
+    state.read_only = device_->read_only.contains(lun);
+    state.attentions.raise(Condition::power_on);
+    unit->attach(mailbox_);
+  }
+  return state;
+}
+
+void Nexus::clear_attention(Condition condition) {
+  for (auto& [number, state] : units_) state.attentions.clear(condition);
 }
 
 void Nexus::conclude(Command& command) {
@@ -112,6 +124,9 @@ void Nexus::conclude(Command& command) {
     task.finish(static_cast<std::uint8_t>(status), {}, transfer_length);
   }
   if (state) start_waiting(*state);
+  // Not here: whoever called may be busy with the same unit.
+  if (state && state->removed && state->tasks.empty())
+    mailbox_->post([](Nexus& nexus) { nexus.forget_removed(); });
   memory_freed();
 }
 
@@ -157,10 +172,50 @@ void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, 
 }
 
 // SAM-5 section 6.3.3: the tasks of every nexus end and every nexus, this one too, is told.
-void Nexus::reset(UnitState& state, const std::shared_ptr<void>& token) {
-  state.unit->reservations().unit_reset();
-  clear_others(*state.unit, token, true);
-  state.attentions.raise(Condition::device_reset);
+void Nexus::reset(LogicalUnit& unit, const std::shared_ptr<void>& token) {
+  unit.reservations().unit_reset();
+  clear_others(unit, token, true);
+  raise(unit.lun(), Condition::device_reset);
+}
+
+// --- what is seen changes ---
+
+void Nexus::change_device(std::shared_ptr<const TargetDevice> next) {
+  const auto before = std::exchange(device_, std::move(next));
+  if (before->units == device_->units && before->read_only == device_->read_only) return;
+  std::map<const LogicalUnit*, std::uint16_t> seen;
+  for (const auto& [lun, unit] : device_->units) seen.emplace(unit.get(), lun);
+  for (auto place = units_.begin(); place != units_.end();) {
+    UnitState& state = (place++)->second;
+    const auto found = seen.find(state.unit.get());
+    if (found == seen.end()) {
+      remove(state);
+      continue;
+    }
+    state.read_only = device_->read_only.contains(found->second);
+    if (before->units != device_->units) state.attentions.raise(Condition::reported_luns_changed);
+  }
+}
+
+// Tasks keep pointers to their state: it stays where it is.
+void Nexus::remove(UnitState& state) {
+  state.removed = true;
+  removed_.insert(units_.extract(state.unit->lun()));
+  forget_removed();
+}
+
+void Nexus::leave(const UnitState& state) {
+  state.unit->detach(*mailbox_);
+  state.unit->reservations().nexus_lost(i_t_nexus_);
+}
+
+void Nexus::forget_removed() {
+  std::erase_if(removed_, [this](const auto& entry) {
+    const UnitState& state = entry.second;
+    if (!state.tasks.empty()) return false;
+    leave(state);
+    return true;
+  });
 }
 
 void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
@@ -174,11 +229,11 @@ void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
       return clear_others(*state->unit, call_when_let_go(std::move(done)), false);
     case TaskManagementFunction::logical_unit_reset:
       if (!state) return done(TaskManagementAnswer::no_lun);
-      return reset(*state, call_when_let_go(std::move(done)));
+      return reset(*state->unit, call_when_let_go(std::move(done)));
     case TaskManagementFunction::target_warm_reset:
     case TaskManagementFunction::target_cold_reset: {
       const auto token = call_when_let_go(std::move(done));
-      for (auto& [number, each] : units_) reset(each, token);
+      for (const auto& [number, unit] : device_->units) reset(*unit, token);
       return;
     }
     case TaskManagementFunction::i_t_nexus_reset:
@@ -194,7 +249,7 @@ void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
   }
 }
 
-std::unique_ptr<iscsi::TaskHandler> make_nexus(std::shared_ptr<TargetDevice> device,
+std::unique_ptr<iscsi::TaskHandler> make_nexus(std::shared_ptr<const TargetDevice> device,
                                                NexusIdentity identity, rdmap::EventLoop& loop,
                                                StoreEngine& engine) {
   return std::make_unique<Nexus>(std::move(device), std::move(identity), loop, engine);

@@ -16,12 +16,13 @@ struct NexusIdentity {
   std::string initiator_port;  // "iqn...,i,0x<ISID>" (RFC 7143 section 3.4.5)
   std::string target_port;     // "iqn...,t,0x<TPGT>"
   std::uint16_t relative_target_port = 1;
+  std::string initiator_name = {};
 };
 
 // `loop` and `engine` are those of the session's thread. Destroyed there when every task is
 // finished or released. Other nexuses reach this one (to abort its tasks on a LUN reset, to raise
 // unit attentions) by posting to `loop`.
-std::unique_ptr<iscsi::TaskHandler> make_nexus(std::shared_ptr<TargetDevice> device,
+std::unique_ptr<iscsi::TaskHandler> make_nexus(std::shared_ptr<const TargetDevice> device,
                                                NexusIdentity identity, rdmap::EventLoop& loop,
                                                StoreEngine& engine);
 

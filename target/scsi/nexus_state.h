@@ -18,7 +18,7 @@ namespace openiser::target {
 // On its loop's thread, all of it.
 class Nexus final : public iscsi::TaskHandler {
  public:
-  Nexus(std::shared_ptr<TargetDevice> device, NexusIdentity identity, rdmap::EventLoop& loop,
+  Nexus(std::shared_ptr<const TargetDevice> device, NexusIdentity identity, rdmap::EventLoop& loop,
         StoreEngine& engine);
   ~Nexus() override;
   Nexus(const Nexus&) = delete;
@@ -36,32 +36,45 @@ class Nexus final : public iscsi::TaskHandler {
   const NexusIdentity& identity() const { return identity_; }
   const ItNexus& i_t_nexus() const { return i_t_nexus_; }
   const TargetDevice& device() const { return *device_; }
-  // The units there were when the session began, by LUN.
-  const std::map<std::uint16_t, UnitState>& units() const { return units_; }
+  // How many units it has addressed, and keeps something about.
+  std::size_t units_kept() const { return units_.size() + removed_.size(); }
+  // The condition is over, whichever unit it was raised for.
+  void clear_attention(Condition condition);
   StoreEngine& engine() { return engine_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
   void wait_for_memory(Command& command);
   // The command is over: answers the task and takes the command back.
   void conclude(Command& command);
 
-  // --- posted by others ---
+  // --- posted by others; `lun`: LogicalUnit::lun() ---
   void raise(std::uint16_t lun, Condition condition);
   // Clears this nexus's tasks of a unit; `token` is let go when they no longer touch the store.
   void clear_tasks(std::uint16_t lun, const std::shared_ptr<void>& token);
+  // The session sees this now; see change_devices().
+  void change_device(std::shared_ptr<const TargetDevice> next);
 
  private:
   Command& take_command();
   UnitState* find_unit(const iscsi::Lun& lun);
+  UnitState& state_of(std::uint16_t lun, const std::shared_ptr<LogicalUnit>& unit);
+  void remove(UnitState& state);
+  void forget_removed();
+  void leave(const UnitState& state);
   void start_waiting(UnitState& state);
   void clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset);
-  void reset(UnitState& state, const std::shared_ptr<void>& token);
+  void reset(LogicalUnit& unit, const std::shared_ptr<void>& token);
   std::shared_ptr<void> call_when_let_go(std::function<void(iscsi::TaskManagementAnswer)> done);
 
-  const std::shared_ptr<TargetDevice> device_;
+  std::shared_ptr<const TargetDevice> device_;
+  const std::shared_ptr<NexusList> sessions_;  // of the target, this one among them
   const NexusIdentity identity_;
   const ItNexus i_t_nexus_;
   StoreEngine& engine_;
+  // Of the units this nexus has addressed, by LogicalUnit::lun(): made by the first command, as a
+  // target may have 16384 of them.
   std::map<std::uint16_t, UnitState> units_;
+  // Of units it no longer sees, until their last task has ended.
+  std::multimap<std::uint16_t, UnitState> removed_;
   const std::shared_ptr<Mailbox> mailbox_;
   std::vector<std::unique_ptr<Command>> commands_;  // all ever made; as many as ran at one time
   std::vector<Command*> idle_;

@@ -65,6 +65,8 @@ constexpr std::array kConditions{
     ConditionRow{Condition::timestamp_changed, kUnitAttention, 0x2a, 0x10, "timestamp changed"},
     ConditionRow{Condition::device_identifier_changed, kUnitAttention, 0x3f, 0x05,
                  "device identifier changed"},
+    ConditionRow{Condition::reported_luns_changed, kUnitAttention, 0x3f, 0x0e,
+                 "reported LUNs data has changed"},
 };
 
 void encode_field_pointer(std::byte* at, const FieldPointer& field) {

@@ -43,6 +43,7 @@ enum class Condition : std::uint8_t {
   registrations_preempted,
   timestamp_changed,
   device_identifier_changed,
+  reported_luns_changed,
 };
 
 struct ConditionRow {

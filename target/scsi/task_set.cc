@@ -15,7 +15,8 @@ constexpr std::array kByWeight{Condition::power_on,
                                Condition::reservations_released,
                                Condition::registrations_preempted,
                                Condition::timestamp_changed,
-                               Condition::device_identifier_changed};
+                               Condition::device_identifier_changed,
+                               Condition::reported_luns_changed};
 static_assert(kByWeight.size() <= 32, "one bit each");
 constexpr std::uint32_t kResets = 0b111;  // the first of them
 
@@ -70,6 +71,11 @@ void UnitAttentions::raise(Condition condition) {
   const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
   if (condition == Condition::device_reset && (pending_ & 1) != 0) return;
   pending_ |= 1U << place;
+}
+
+void UnitAttentions::clear(Condition condition) {
+  const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
+  pending_ &= ~(1U << place);
 }
 
 std::optional<Condition> UnitAttentions::take() {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,6 +24,7 @@ class TaskSet {
   void remove(Command& command);
   // A command whose turn it is now; null if there is none.
   Command* next();
+  bool empty() const { return all_.empty(); }
   // Started or waiting, as they are now.
   std::vector<Command*> all() const { return all_; }
 
@@ -32,7 +33,7 @@ class TaskSet {
   void enable(Command& command);
 
   std::vector<Command*> all_;
-  std::deque<Command*> waiting_;
+  std::list<Command*> waiting_;  // not a deque, which takes half a KiB even where nothing waits
   std::size_t enabled_ = 0;
   bool ordered_enabled_ = false;
 };
@@ -48,6 +49,8 @@ class UnitAttentions {
   // Of resets and I_T nexus loss alone: these come before a reservation conflict, the others after
   // it (SAM-5 section 5.3.3).
   std::optional<Condition> take_reset();
+  // Over without having been reported.
+  void clear(Condition condition);
 
  private:
   std::optional<Condition> take_among(std::uint32_t which);
@@ -61,7 +64,9 @@ struct UnitState {
   TaskSet tasks;
   UnitAttentions attentions;
   ReservationView reservations;
-  bool starting = false;  // next() commands are being started, further up the stack
+  bool read_only = false;  // to this nexus
+  bool removed = false;    // no longer seen: tasks are finished, none are taken
+  bool starting = false;   // next() commands are being started, further up the stack
 };
 
 }  // namespace openiser::target

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "target/scsi/cdb.h"
 #include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
+#include "target/scsi/mailbox.h"
 #include "target/scsi/reservations/unit_reservations.h"
 #include "target/scsi/sense.h"
 #include "target/scsi/unit_notes.h"
@@ -29,13 +29,14 @@ inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;
 inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 
 // Shared by all threads. Everything but the capacity and the list of nexuses is constant; the list
-// is locked when a session begins or ends and for resets, never for a command.
+// is locked when a session first uses the unit or ends and for resets, never for another command.
 class LogicalUnit {
  public:
   LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
               std::unique_ptr<Store> store);
 
   const LogicalUnitSettings& settings() const { return settings_; }
+  // Its number in its target; initiators may know it by another (TargetDevice).
   std::uint16_t lun() const { return settings_.lun; }
   std::uint32_t block_size() const { return settings_.block_size; }
   std::uint64_t blocks() const { return blocks_.load(std::memory_order_relaxed); }
@@ -57,14 +58,18 @@ class LogicalUnit {
   UnitReservations& reservations() { return reservations_; }
   UnitNotes& notes() { return notes_; }
 
-  void attach(std::shared_ptr<Mailbox> mailbox);
-  void detach(const Mailbox& mailbox);
+  // A nexus attaches when it first addresses the unit: until then it has nothing to be told.
+  void attach(std::shared_ptr<Mailbox> mailbox) { nexuses_.attach(std::move(mailbox)); }
+  void detach(const Mailbox& mailbox) { nexuses_.detach(mailbox); }
   // Runs `call` on the thread of every nexus but `except` (null: of all).
-  void post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call);
+  void post_to_nexuses(const Mailbox* except, const std::function<void(Nexus&)>& call) {
+    nexuses_.post(except, call);
+  }
   // A unit attention for every nexus but this one.
   void raise_on_others(const Nexus& nexus, Condition condition);
   // Reads the size of the store again; when it has changed, every nexus gets a unit attention.
   void check_capacity();
+  Status grow(std::uint64_t size);
 
  private:
   const LogicalUnitSettings settings_;
@@ -79,8 +84,7 @@ class LogicalUnit {
   UnitReservations reservations_;
   UnitNotes notes_;
 
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Mailbox>> nexuses_;
+  NexusList nexuses_;
 };
 
 }  // namespace openiser::target

@@ -1,8 +1,14 @@
+#include <cerrno>
+
 #include "base/log.h"
 #include "target/store/thread_engine.h"
 #include "target/store/uring_engine.h"
 
 namespace openiser::target {
+
+Status Store::grow(std::uint64_t) {
+  return ErrorCode(EOPNOTSUPP, boost::system::generic_category());
+}
 
 std::unique_ptr<StoreEngine> StoreEngine::create(rdmap::EventLoop& loop, Kind kind) {
   if (kind != Kind::threads) {

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -32,11 +33,13 @@ class FileStore final : public Store {
   FileStore(Descriptor file, StoreProperties properties, bool follows, Inline inline_work)
       : file_(std::move(file)),
         properties_(std::move(properties)),
+        size_(properties_.size),
         follows_(follows),
         inline_(inline_work) {}
 
   StoreProperties properties() const override {
     StoreProperties now = properties_;
+    now.size = size_;
     const off_t end = follows_ ? lseek(file_.get(), 0, SEEK_END) : -1;
     if (end >= 0) now.size = static_cast<std::uint64_t>(end);
     return now;
@@ -52,6 +55,8 @@ class FileStore final : public Store {
     engine.submit(file_.get(), request);
   }
 
+  Status grow(std::uint64_t size) override;
+
  private:
   bool done_on_the_spot(StoreRequest& request) const {
     if (request.length > kInlineLimit) return false;
@@ -65,6 +70,7 @@ class FileStore final : public Store {
 
   Descriptor file_;
   const StoreProperties properties_;
+  std::atomic<std::uint64_t> size_;  // unless it follows
   const bool follows_;
   const Inline inline_;
 };
@@ -124,6 +130,13 @@ Result<std::uint64_t> fit_size(int fd, std::uint64_t wanted, bool read_only) {
   }
   if (ftruncate(fd, static_cast<off_t>(wanted)) != 0) return last_system_error();
   return wanted;
+}
+
+Status FileStore::grow(std::uint64_t size) {
+  const auto fitted = fit_size(file_.get(), size, properties_.read_only);
+  if (!fitted) return fitted.error();
+  if (*fitted > size_) size_ = *fitted;
+  return {};
 }
 
 // Asks by way of a hole beyond the end of the file, which changes nothing.

@@ -80,6 +80,9 @@ class Store {
   virtual StoreProperties properties() const = 0;
   // done() may be called from inside submit().
   virtual void submit(StoreEngine& engine, StoreRequest& request) = 0;
+  // Makes it at least `size` bytes large; any thread, and it may block. EOPNOTSUPP where a store is
+  // as large as it was made.
+  virtual Status grow(std::uint64_t size);
 };
 
 // Somebody else's lock on the file is waited for as long as `lock_wait`, then the error is EBUSY.

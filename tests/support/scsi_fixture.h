@@ -87,7 +87,8 @@ struct SessionSide {
     nexus = target::make_nexus(std::move(device),
                                {.initiator_port = std::move(initiator_port),
                                 .target_port = name + ",t,0x0001",
-                                .relative_target_port = relative_target_port},
+                                .relative_target_port = relative_target_port,
+                                .initiator_name = "iqn.2026-01.test:i"},
                                loop, *engine);
   }
   // Runs the loop until `done` says so; fails after ten seconds.

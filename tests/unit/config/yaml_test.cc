@@ -247,7 +247,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "5:9 a LUN with no store; give it one of file, memory and null"},
         FaultRow{with_lun("lun: 0, file: a, memory: 1MiB"), "5:9 a LUN with several stores"},
         FaultRow{with_lun("file: a"), "5:9 lun is missing"},
-        FaultRow{with_lun("lun: 256, file: a"), "5:15 lun: 256 is out of range; write 0 to 255"},
+        FaultRow{with_lun("lun: 16384, file: a"),
+                 "5:15 lun: 16384 is out of range; write 0 to 16383"},
         FaultRow{with_lun("lun: 0, file: ''"), "5:24 file: an empty file name"},
         FaultRow{with_lun("lun: 0, memory: 1MiB, size: 1MiB"), "5:32 size is for files"},
         FaultRow{with_lun("lun: 0, file: a, block_size: 1k"), "5:27 a block size of 1024"},
@@ -401,7 +402,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   EXPECT_EQ(keys.size(), 9U + 2 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
-  EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 255);
+  EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);
   EXPECT_EQ(keys.at("log_level").at("default"), "info");
   EXPECT_EQ(keys.at("rdma/dialect").at("enum").size(), 3U);
   EXPECT_EQ(keys.at("negotiation/initial_r2t").at("default"), false);

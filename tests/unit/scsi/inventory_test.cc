@@ -73,16 +73,6 @@ TEST_F(Inventory, ReportLunsIsCutAtEveryByteButSaysTheWholeLength) {
   }
 }
 
-TEST_F(Inventory, UnitsAddedLaterAreSeenByLaterSessions) {
-  set_up();
-  auto before = std::move(side);
-  add(1);
-  open();
-  EXPECT_EQ(in(report_luns(0), 1024)->data_in.size(), 24U);
-  std::swap(before, side);
-  EXPECT_EQ(in(report_luns(0), 1024)->data_in.size(), 16U);
-}
-
 TEST_F(Inventory, TestUnitReady) {
   set_up();
   const auto task = none(hex("00 00 00 00 00 00"));

@@ -301,6 +301,24 @@ TEST_P(FileStoreTest, WithASizeItKeepsIt) {
   EXPECT_EQ(store->properties().size, kSize);
 }
 
+TEST_P(FileStoreTest, GrowsWhenAsked) {
+  auto store = open_file_store(path(), 8192, false);
+  ASSERT_TRUE(store);
+  EXPECT_TRUE((*store)->grow(65536));
+  EXPECT_EQ((*store)->properties().size, 65536U);
+  EXPECT_EQ(std::filesystem::file_size(path()), 65536U);
+  EXPECT_TRUE((*store)->grow(4096));
+  EXPECT_EQ((*store)->properties().size, 65536U) << "never cut";
+}
+
+TEST(Stores, WithoutAFileNothingGrows) {
+  for (const auto& store : {make_memory_store(8192).release(), make_null_store(8192).release()}) {
+    const std::unique_ptr<Store> owned(store);
+    EXPECT_EQ(owned->grow(16384).error().value(), EOPNOTSUPP);
+    EXPECT_EQ(owned->properties().size, 8192U);
+  }
+}
+
 TEST_P(FileStoreTest, WithoutASizeTheFileHasToBeThere) {
   EXPECT_EQ(error_of(0), ENOENT);
 }
