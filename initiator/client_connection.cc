@@ -25,7 +25,8 @@ iscsi::Preferences preferences_of(const ConnectSettings& settings) {
     wanted.rdma_required = true;
     wanted.rfc7145 = !settings.url.rfc5046;
   }
-  wanted.login_timeout = settings.login_timeout;
+  wanted.login_timeout =
+      settings.url.wire == Wire::rdma_first ? settings.login_timeout : settings.detection_timeout;
   return wanted;
 }
 
@@ -34,7 +35,8 @@ rdmap::MpaSettings mpa_settings_of(const ConnectSettings& settings, std::uint32_
   mpa.crc = settings.url.crc;
   mpa.markers = settings.url.markers;
   mpa.emss = emss;
-  mpa.start_up_timeout = settings.login_timeout;
+  mpa.start_up_timeout =
+      settings.url.wire == Wire::rdma_first ? settings.detection_timeout : settings.login_timeout;
   // RFC 5046 knows no base offsets: every advertised buffer starts at Tagged Offset 0.
   mpa.zero_based_offsets = settings.url.rfc5046;
   return mpa;
@@ -193,8 +195,10 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void login_pdu(iscsi::ControlPdu pdu) override {
     if (login_ && !ended_) apply(login_->receive(pdu, loop_.now()));
   }
-  void login_stream_failed(ErrorCode why) override { fail(why, "during login"); }
-  void login_connection_failed(ErrorCode why) override { fail(why, "while setting up RDMA"); }
+  void login_stream_failed(ErrorCode why) override { fail(why, kDuringLogin); }
+  void login_connection_failed(ErrorCode why) override {
+    fail(why, login_ ? kDuringLogin : "while setting up RDMA");
+  }
   void queue_pair_established(const rdmap::Established&) override { start_login(*iser_, true); }
 
   void session_ended(ErrorCode why) override {
@@ -206,7 +210,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   void deadline_changed() override { arm_session(); }
 
   void socket_closed(ErrorCode why) {
-    if (!session_) fail(why ? why : ErrorCode(iscsi::errc::connection_closed), "during login");
+    if (!session_) fail(why ? why : ErrorCode(iscsi::errc::connection_closed), kDuringLogin);
   }
 
   // --- the end ---

@@ -16,6 +16,9 @@
 
 namespace openiser::initiator {
 
+// The detail of an end that came before the login was through.
+inline constexpr const char* kDuringLogin = "during login";
+
 struct ConnectSettings {
   // The wire to use, never automatic.
   Url url;
@@ -25,6 +28,8 @@ struct ConnectSettings {
   iscsi::SharedChapSettings chap{};  // null: AuthMethod=None
   Duration connect_timeout = std::chrono::seconds(5);
   Duration login_timeout = std::chrono::seconds(15);
+  // For what shows that the target speaks this wire: MPA's reply (rdma-first), or the login.
+  Duration detection_timeout = std::chrono::seconds(15);
   iscsi::InitiatorSessionLimits limits;
 };
 

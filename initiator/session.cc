@@ -61,11 +61,21 @@ iscsi::SharedChapSettings chap_settings(const Url& url, const SessionOptions& op
     throw UsageError("user=" + url.user + ": a CHAP secret has at least " +
                      std::to_string(iscsi::kLeastChapSecret) + " bytes");
   if (iscsi::same_response(own.bytes(), target.bytes()))
-    throw UsageError("user=" + url.user + ": the target's secret is the user's own; each needs its own");
+    throw UsageError("user=" + url.user +
+                     ": the target's secret is the user's own; each needs its own");
   iscsi::ChapSettings settings;
   settings.initiators.push_back({url.user, own});
   if (!target.empty()) settings.target = iscsi::ChapAccount{options.target_user, target};
   return std::make_shared<const iscsi::ChapSettings>(std::move(settings));
+}
+
+// tgt reads 7, which is SHA-256, as SHA-1, and has no room for the response: a target that takes a
+// response for an error of ours is asked again with the one algorithm that all have. It was in the
+// first offer too, so nothing is given away.
+iscsi::SharedChapSettings with_md5_alone(const iscsi::ChapSettings& settings) {
+  iscsi::ChapSettings changed = settings;
+  changed.offer = {iscsi::ChapAlgorithm::md5};
+  return std::make_shared<const iscsi::ChapSettings>(std::move(changed));
 }
 
 // Whoever asks again is told the same.
@@ -81,6 +91,11 @@ std::string in_words(const Url& url, Wire wire, ErrorCode why, const std::string
   if (why == iscsi::errc::login_authentication_failed)
     text += url.user.empty() ? "; add user=NAME to the URL, and --secret-file"
                              : "; check the user in the URL and the secrets";
+  // All that LIO says of a refusal, over TCP without CHAP and mostly over iSER.
+  if (why == iscsi::errc::connection_closed && detail == kDuringLogin)
+    text += url.user.empty()
+                ? "; if the target demands CHAP: add user=NAME to the URL, and --secret-file"
+                : "; if that was a refusal: check the user in the URL and the secrets";
   return text;
 }
 
@@ -176,11 +191,12 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     settings.isid = isid_;
     settings.chap = chap_;
     settings.connect_timeout = options_.connect_timeout;
-    settings.login_timeout = options_.login_timeout;
-    // A target that does not know MPA may just stay silent: do not wait for it as long as for a
-    // login.
+    settings.login_timeout = settings.detection_timeout = options_.login_timeout;
+    // A target that does not know the wire may just stay silent: do not wait for it as long as for
+    // a login.
     if (wire_ + 1 < wires_.size()) {
-      settings.login_timeout = std::min<Duration>(options_.login_timeout, std::chrono::seconds(3));
+      settings.detection_timeout =
+          std::min<Duration>(options_.login_timeout, std::chrono::seconds(3));
     }
     settings.limits = options_.limits;
     old_connection_.reset();
@@ -202,6 +218,11 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   void connection_ended(ErrorCode why, const std::string& detail) override {
     session_ = nullptr;
     old_connection_ = std::move(connection_);
+    if (!closing_ && why == iscsi::errc::login_initiator_error && chap_ &&
+        chap_->offer.size() > 1) {
+      chap_ = with_md5_alone(*chap_);
+      return loop_.defer([this] { connect(); });
+    }
     const std::string words = in_words(url_, wires_[wire_], why, detail);
     if (!was_up_) failures_ += (failures_.empty() ? "" : "; ") + words;
     if (closing_) return loop_.stop();
@@ -309,7 +330,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   SessionOptions options_;
   const bool discovery_;
   const iscsi::Isid isid_;
-  const iscsi::SharedChapSettings chap_;
+  iscsi::SharedChapSettings chap_;
 
   rdmap::EventLoop loop_;
   BufferPool pool_;

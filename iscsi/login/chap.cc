@@ -268,7 +268,7 @@ ChapStep ChapInitiator::start() {
       (settings_->target && weak(*settings_->target)))
     return failed("a CHAP secret has at least " + std::to_string(kLeastChapSecret) + " bytes");
   std::string list;
-  for (const ChapAlgorithm algorithm : chap_algorithms())
+  for (const ChapAlgorithm algorithm : settings_->offer)
     list += (list.empty() ? "" : ",") + number_of(algorithm);
   phase_ = Phase::challenge;
   ChapStep step;
@@ -289,7 +289,7 @@ ChapStep ChapInitiator::take_challenge(const ChapKeys& keys) {
   const std::string* challenge = taken.take("CHAP_C");
   if (!chosen || !identifier || !challenge || taken.extra())
     return wrong_keys(taken, "CHAP_A, CHAP_I and CHAP_C");
-  const auto& ours = chap_algorithms();
+  const auto& ours = settings_->offer;
   const auto algorithm = parse_number(*chosen);
   const auto known = std::ranges::find_if(
       ours, [&](ChapAlgorithm a) { return algorithm == static_cast<std::uint64_t>(a); });

@@ -64,6 +64,8 @@ struct ChapSettings {
   // Target: who it is to initiators that ask. Initiator: who the target has to prove to be, with an
   // empty name for whatever it calls itself.
   std::optional<ChapAccount> target;
+  // What the initiator offers, of those there are.
+  std::vector<ChapAlgorithm> offer = chap_algorithms();
   RandomSource random = system_random;
 };
 

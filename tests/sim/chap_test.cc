@@ -8,7 +8,9 @@
 
 #include "initiator/lun.h"
 #include "initiator/session.h"
+#include "tests/support/chap.h"
 #include "tests/support/daemon.h"
+#include "tests/support/raw_target.h"
 #include "tests/support/secret_files.h"
 
 namespace openiser::test {
@@ -190,6 +192,61 @@ TEST(ChapDiscovery, IsOpenWhereOnlyTheTargetIsClosed) {
   EXPECT_THROW(Session::discover(initiator::parse_portal(portal)), SessionError);
   EXPECT_NO_THROW(Session::open(
       initiator::parse_url("iscsi://" + portal + "/iqn.2026-11.org.example:disk1/0")));
+}
+
+// tgt, which takes 7 for SHA-1, calls the response of SHA-256 an error of the initiator's.
+class MistakenTarget {
+ public:
+  // Takes one login; true if it was let in. `offers` is what CHAP_A said.
+  bool serve(std::string& offers) {
+    EXPECT_TRUE(target_.accept_connection());
+    Authority authority;
+    authority.verdict.chap = chap_settings(false);
+    iscsi::Preferences preferences;
+    preferences.rdma_extensions = true;
+    iscsi::TargetLogin login(preferences, authority, true, kStart);
+    while (const auto message = target_.peer().receive()) {
+      const std::string text = with_bars(message->pdu.data.bytes());
+      if (text.find("CHAP_A=") != std::string::npos) offers = value_in(text, "CHAP_A");
+      auto step = login.receive(message->pdu, kStart);
+      if (offers != "5" && text.find("CHAP_R=") != std::string::npos) {
+        iscsi::LoginResponse refusal;
+        refusal.status_class = 2;
+        refusal.isid = iscsi::decode<iscsi::LoginRequest>(message->pdu.bhs)->isid;
+        EXPECT_TRUE(target_.peer().send(refusal));
+        return false;
+      }
+      if (step.outcome == Outcome::authorize) step = login.grant(0x77, 32);
+      EXPECT_TRUE(target_.peer().send(*step.send));
+      if (step.outcome == Outcome::succeeded) return true;
+    }
+    return false;
+  }
+  std::uint16_t port() const { return target_.port(); }
+  void end() { target_.peer().socket.close(); }
+
+ private:
+  RawTarget target_;
+};
+
+TEST(ChapDigests, AreLessWhereTheTargetMistakesThem) {
+  const QuietLog quiet;
+  MistakenTarget target;
+  auto opened = std::async(std::launch::async, [&] {
+    initiator::SessionOptions options;
+    options.secret = secret("alice-has-a-secret");
+    return Session::open(initiator::parse_url("iser://127.0.0.1:" + std::to_string(target.port()) +
+                                              "/" + kTargetName + "/0?wire=rdma-first&user=alice"),
+                         options);
+  });
+  std::string offers;
+  EXPECT_FALSE(target.serve(offers));
+  EXPECT_EQ(offers, "8,7,6,5");
+  offers.clear();
+  EXPECT_TRUE(target.serve(offers));
+  EXPECT_EQ(offers, "5");
+  const auto session = opened.get();
+  target.end();
 }
 
 TEST(ChapOptions, GoTogether) {
