@@ -80,6 +80,8 @@ void locate(void* object, Position at) {
 
 // --- portals ---
 
+constexpr std::array<std::string_view, 5> kAccessStates{"active-optimized", "active-non-optimized",
+                                                        "standby", "unavailable", "transitioning"};
 constexpr std::array kPortalKeys{
     Key{"address",
         Kind::portal,
@@ -98,7 +100,12 @@ constexpr std::array kPortalKeys{
         nullptr,
         true},
     value<&Portal::tag>("tag", Kind::count,
-                        "portal group tag; portals of one group serve the same sessions"),
+                        "portal group tag; portals of one group serve the same sessions", 1),
+    choice<&Portal::alua>("alua", kAccessStates,
+                          "how LUNs are accessed through the portal's group (asymmetric logical "
+                          "unit access); the same for all portals of a group"),
+    value<&Portal::preferred>("preferred", Kind::boolean,
+                              "whether initiators should prefer the portal's group"),
 };
 constexpr Object kPortal{"an address to listen on", kPortalKeys, fresh<Portal>, locate<Portal>,
                          &kPortalKeys[0]};
@@ -372,6 +379,18 @@ void find_twice(const Items& items, KeyOf key_of, std::string_view what,
   }
 }
 
+// A portal group is accessed in one way.
+void check_groups(const Daemon& daemon, std::vector<Fault>& faults) {
+  std::map<std::uint16_t, const Portal*> first;
+  for (const Portal& portal : daemon.portals) {
+    const Portal& other = *first.emplace(portal.tag, &portal).first->second;
+    if (portal.alua == other.alua && portal.preferred == other.preferred) continue;
+    faults.push_back({portal.at, "alua or preferred not as line " + std::to_string(other.at.line) +
+                                     " has it for portals of tag " + std::to_string(portal.tag) +
+                                     "; write the same, or give it another tag"});
+  }
+}
+
 }  // namespace
 
 const Object& root_object() {
@@ -384,6 +403,7 @@ void check_duplicates(const Daemon& daemon, std::vector<Fault>& faults) {
                        [](const Portal& p) { return p.port != 0; });
   find_twice(
       fixed, [](const Portal& p) { return std::pair(p.host, p.port); }, "a portal address", faults);
+  check_groups(daemon, faults);
   find_twice(
       daemon.targets, [](const Target& t) { return t.name; }, "a target name", faults);
   const auto user_name = [](const Account& a) { return a.name; };

@@ -66,7 +66,7 @@ struct Object {
 
 // The whole file.
 const Object& root_object();
-// Rules between objects: what must not be there twice.
+// Rules between objects: what must not be there twice, or contradict each other.
 void check_duplicates(const Daemon& daemon, std::vector<Fault>& faults);
 
 }  // namespace openiser::config

@@ -19,7 +19,18 @@ struct Position {
 struct Portal {
   std::string host;  // address or name; empty: all
   std::uint16_t port = 3260;
-  std::uint16_t tag = 1;  // TargetPortalGroupTag
+  std::uint16_t tag = 1;  // TargetPortalGroupTag, not 0
+  // How units are accessed through the group, all portals of which say the same (asymmetric logical
+  // unit access).
+  enum class Alua : std::uint8_t {
+    active_optimized,
+    active_non_optimized,
+    standby,
+    unavailable,
+    transitioning
+  };
+  Alua alua = Alua::active_optimized;
+  bool preferred = false;
   Position at;
 };
 

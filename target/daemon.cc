@@ -31,7 +31,8 @@ std::optional<StateFolder> state_folder(const config::Daemon& config) {
   return std::optional<StateFolder>(std::in_place, config.state_directory);
 }
 
-std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config, StateFolder* state) {
+std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config, StateFolder* state,
+                                                 const std::vector<PortGroupSettings>& groups) {
   const Credentials credentials = load_credentials(config);
   if (!credentials.faults.empty()) {
     const config::Fault& fault = credentials.faults.front();
@@ -39,7 +40,7 @@ std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config, S
   }
   auto catalogue = std::make_shared<Catalogue>();
   for (const config::Target& target : config.targets) {
-    catalogue->targets.emplace(normalised_name(target.name), build_target(target, state));
+    catalogue->targets.emplace(normalised_name(target.name), build_target(target, state, groups));
   }
   give(*catalogue, credentials);
   return catalogue;
@@ -53,8 +54,9 @@ std::size_t worker_count(std::uint32_t configured) {
 
 Daemon::Daemon(config::Daemon config)
     : config_(std::move(config)),
+      groups_(port_groups(config_)),
       state_(state_folder(config_)),
-      catalogue_(first_catalogue(config_, state())),
+      catalogue_(first_catalogue(config_, state(), groups_)),
       portals_(loop_, workers_, config_.limits.connections),
       drain_timer_(loop_, [this] { end_connections(); }) {
   const Worker::Shared shared{config_, catalogue_, sessions_,
@@ -132,6 +134,20 @@ void Daemon::reload(config::Daemon next) {
   });
 }
 
+// Those whose configured state is another than before: what initiators have set meanwhile is left
+// alone in the others.
+std::vector<PortGroupSettings> Daemon::take_over_groups(const config::Daemon& next) {
+  const auto configured = port_groups(next);
+  std::vector<PortGroupSettings> changed;
+  for (PortGroupSettings& group : groups_) {
+    const auto same = std::ranges::find(configured, group.tag, &PortGroupSettings::tag);
+    if (same == configured.end() || *same == group) continue;
+    group = *same;
+    changed.push_back(group);
+  }
+  return changed;
+}
+
 void Daemon::take_over(const config::Daemon& next) {
   const Credentials credentials = load_credentials(next);
   for (const config::Fault& fault : credentials.faults)
@@ -144,16 +160,21 @@ void Daemon::take_over(const config::Daemon& next) {
   if (log::parse_level(next.log_level, level)) log::set_level(level);
   std::set<std::string> wanted;
   for (const config::Target& target : next.targets) wanted.insert(normalised_name(target.name));
+  const auto changed_groups = take_over_groups(next);
   auto catalogue = std::make_shared<Catalogue>(*catalogue_.get());
   for (const auto& [name, target] : catalogue->targets) {
-    for (const auto& [lun, unit] : target.device->units) check_capacity(*unit);
+    for (const auto& [lun, unit] : target.device->units) {
+      check_capacity(*unit);
+      change_port_groups(*unit, changed_groups);
+    }
     if (wanted.contains(name)) continue;
     log::warn("daemon", name + " is not in the file any more: it goes with a restart");
   }
   for (const config::Target& target : next.targets) {
     if (catalogue->find(target.name)) continue;
     try {
-      catalogue->targets.emplace(normalised_name(target.name), build_target(target, state()));
+      catalogue->targets.emplace(normalised_name(target.name),
+                                 build_target(target, state(), groups_));
       log::info("daemon", "added target " + target.name);
     } catch (const StartError& error) {
       log::error("daemon", error.what());
@@ -162,8 +183,8 @@ void Daemon::take_over(const config::Daemon& next) {
   give(*catalogue, credentials);
   catalogue_.publish(std::move(catalogue));
   log::info("daemon",
-            "reloaded: log level, users and secrets, new targets, sizes of files; all else takes a "
-            "restart");
+            "reloaded: log level, users and secrets, new targets, sizes of files, states of portal "
+            "groups; all else takes a restart");
 }
 
 }  // namespace openiser::target

@@ -32,8 +32,8 @@ class Daemon {
   // initiators.
   void drain();
   // Any thread: takes over of a new configuration what can change while serving: the log level,
-  // users and their secrets, new targets, and new sizes of files. Anything else is said to need a
-  // restart.
+  // users and their secrets, new targets, new sizes of files, and how portal groups are accessed.
+  // Anything else is said to need a restart.
   void reload(config::Daemon next);
 
   // The main thread's loop, for what else it has to do, such as watching for signals.
@@ -51,8 +51,11 @@ class Daemon {
   void end_connections();
   void look_whether_drained();
   void take_over(const config::Daemon& next);
+  std::vector<PortGroupSettings> take_over_groups(const config::Daemon& next);
 
   const config::Daemon config_;
+  // As last configured; which there are stays as it was at the start.
+  std::vector<PortGroupSettings> groups_;
   std::optional<StateFolder> state_;  // before all that holds units
   rdmap::EventLoop loop_;
   SessionManager sessions_;

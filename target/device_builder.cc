@@ -1,5 +1,6 @@
 #include "target/device_builder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -25,8 +26,25 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
   return open_file_store(lun.path, lun.size, lun.read_only, kLockWait);
 }
 
+AccessState access_state_of(config::Portal::Alua configured) {
+  switch (configured) {
+    case config::Portal::Alua::active_optimized:
+      break;
+    case config::Portal::Alua::active_non_optimized:
+      return AccessState::active_non_optimized;
+    case config::Portal::Alua::standby:
+      return AccessState::standby;
+    case config::Portal::Alua::unavailable:
+      return AccessState::unavailable;
+    case config::Portal::Alua::transitioning:
+      return AccessState::transitioning;
+  }
+  return AccessState::active_optimized;
+}
+
 std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun,
-                                        StateFolder* state) {
+                                        StateFolder* state,
+                                        const std::vector<PortGroupSettings>& groups) {
   const std::string name = target + " LUN " + std::to_string(lun.lun);
   auto store = open_store(lun);
   if (!store) {
@@ -41,18 +59,29 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   settings.product = lun.product;
   settings.serial = lun.serial;
   settings.state = state;
+  settings.port_groups = groups;
   return make_logical_unit(target, std::move(settings), std::move(*store));
 }
 
 }  // namespace
 
-CatalogueTarget build_target(const config::Target& target, StateFolder* state) {
+CatalogueTarget build_target(const config::Target& target, StateFolder* state,
+                             const std::vector<PortGroupSettings>& groups) {
   auto device = std::make_shared<TargetDevice>();
   device->name = normalised_name(target.name);
   for (const config::Lun& lun : target.luns) {
-    device->units.emplace(lun.lun, build_unit(device->name, lun, state));
+    device->units.emplace(lun.lun, build_unit(device->name, lun, state, groups));
   }
   return {std::move(device), target.alias, nullptr};
+}
+
+std::vector<PortGroupSettings> port_groups(const config::Daemon& config) {
+  std::vector<PortGroupSettings> groups;
+  for (const config::Portal& portal : config.portals) {
+    if (std::ranges::find(groups, portal.tag, &PortGroupSettings::tag) != groups.end()) continue;
+    groups.push_back({portal.tag, access_state_of(portal.alua), portal.preferred});
+  }
+  return groups;
 }
 
 }  // namespace openiser::target

@@ -26,9 +26,31 @@ bool conflicts(const Command& command, const OpcodeRow& row) {
          conflicts_with_reservation(command, row.conflicts_with);
 }
 
+// Why the access state of the unit does not let the command through (SPC-4 section 5.15.2.4).
+std::optional<Condition> inaccessible(const Command& command, unsigned access) {
+  switch (access_state(command)) {
+    case AccessState::active_optimized:
+    case AccessState::active_non_optimized:
+      return {};
+    case AccessState::standby:
+      if ((access & access::in_standby) != 0) return {};
+      return Condition::port_in_standby_state;
+    case AccessState::unavailable:
+      if ((access & access::in_unavailable) != 0) return {};
+      return Condition::port_in_unavailable_state;
+    case AccessState::transitioning:
+      if ((access & access::in_transition) != 0) return {};
+      return Condition::access_state_transition;
+  }
+  return {};
+}
+
 void run_row(Command& command, const OpcodeRow& row) {
   const Bytes cdb = command.task().cdb;
   const LogicalUnit* unit = command.unit();
+  if (const auto condition = unit ? inaccessible(command, row.access) : std::nullopt) {
+    return command.fail({.condition = *condition});
+  }
   if (cdb.size() < row.cdb_length) {
     return command.fail({.condition = Condition::invalid_field_in_cdb});
   }
@@ -44,6 +66,11 @@ void run_row(Command& command, const OpcodeRow& row) {
 }
 
 }  // namespace
+
+AccessState access_state(const Command& command) {
+  const PortGroup* group = command.unit_state()->port_group;
+  return group ? group->state() : AccessState::active_optimized;
+}
 
 bool conflicts_with_reservation(const Command& command, ConflictsWith kind) {
   return command.unit_state()->reservations.conflicts(command.unit()->reservations(),

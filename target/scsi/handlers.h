@@ -41,6 +41,9 @@ void report_supported_task_management_functions(Command& command);
 // identifying_information.cc
 void report_identifying_information(Command& command);
 void set_identifying_information(Command& command);
+// target_port_groups.cc
+void report_target_port_groups(Command& command);
+void set_target_port_groups(Command& command);
 // timestamp.cc
 void report_timestamp(Command& command);
 void set_timestamp(Command& command);

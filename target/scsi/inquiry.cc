@@ -3,6 +3,7 @@
 #include <array>
 
 #include "target/scsi/handlers.h"
+#include "target/scsi/nexus_state.h"
 #include "target/scsi/vpd.h"
 
 namespace openiser::target {
@@ -18,12 +19,12 @@ void standard_inquiry(Command& command) {
   const LogicalUnitSettings& settings = unit ? unit->settings() : kNobody;
   std::array<std::byte, kStandardLength> data;
   ByteWriter out(data);
-  out.u8(peripheral_of(unit));
+  out.u8(peripheral_of(command));
   out.u8(0x00);  // not removable
   out.u8(0x06);  // SPC-4
   out.u8(0x12);  // HISUP, response data format 2
   out.u8(kStandardLength - 5);
-  out.u8(0x00);
+  out.u8(0x30);  // TPGS: states change by command and by themselves
   out.u8(0x00);
   out.u8(0x02);  // CMDQUE
   write_ascii(out, settings.vendor, 8);
@@ -37,8 +38,9 @@ void standard_inquiry(Command& command) {
 
 }  // namespace
 
-std::uint8_t peripheral_of(const LogicalUnit* unit) {
-  return unit ? 0x00 : 0x7f;
+std::uint8_t peripheral_of(const Command& command) {
+  if (!command.unit()) return 0x7f;
+  return access_state(command) == AccessState::unavailable ? 0x20 : 0x00;
 }
 
 void write_ascii(ByteWriter& out, std::string_view text, std::size_t width) {

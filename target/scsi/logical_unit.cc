@@ -54,7 +54,9 @@ LogicalUnitSettings checked(LogicalUnitSettings settings) {
 
 LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
                          std::unique_ptr<Store> store)
-    : settings_(checked(std::move(settings))), store_(std::move(store)) {
+    : settings_(checked(std::move(settings))),
+      store_(std::move(store)),
+      port_groups_(settings_.port_groups) {
   const StoreProperties properties = store_->properties();
   if (properties.size < settings_.block_size) {
     throw std::invalid_argument(properties.description + " has no room for one block");
@@ -87,6 +89,19 @@ Status LogicalUnit::grow(std::uint64_t size) {
   return {};
 }
 
+void LogicalUnit::change_port_groups(std::span<const PortGroupSettings> groups) {
+  bool changed = false;
+  for (const PortGroupSettings& settings : groups) {
+    PortGroup* group = port_groups_.find(settings.tag);
+    if (!group) continue;
+    group->prefer(settings.preferred);
+    if (group->change(settings.state, PortGroup::ChangedBy::target)) changed = true;
+  }
+  if (!changed) return;
+  post_to_nexuses(
+      nullptr, [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::access_state_changed); });
+}
+
 std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
                                                LogicalUnitSettings settings,
                                                std::unique_ptr<Store> store) {
@@ -110,6 +125,10 @@ void change_devices(NexusList& nexuses, const DeviceChoice& choose) {
     if (auto device = choose(nexus.identity().initiator_name))
       nexus.change_device(std::move(device));
   });
+}
+
+void change_port_groups(LogicalUnit& unit, std::span<const PortGroupSettings> groups) {
+  unit.change_port_groups(groups);
 }
 
 }  // namespace openiser::target

@@ -7,8 +7,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "target/scsi/port_groups.h"
 #include "target/store/store.h"
 
 namespace openiser::target {
@@ -25,6 +28,8 @@ struct LogicalUnitSettings {
   // Unit serial number and the seed of the NAA identifier. Empty: derived from target name and LUN,
   // so it is the same after a restart.
   std::string serial;
+  // All that nexuses come in through.
+  std::vector<PortGroupSettings> port_groups{PortGroupSettings{}};
   // Where the unit keeps what outlives the daemon; outlives the unit. Null: nothing does.
   StateFolder* state = nullptr;
 };
@@ -40,6 +45,11 @@ std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
 // The store may have another size than when last looked at: any thread, by whoever knows of it.
 // Sessions that use the unit get a unit attention if it has.
 void check_capacity(LogicalUnit& unit);
+
+// Accesses the unit through these groups in another way from now on, whatever was set by command;
+// any thread. Sessions that use the unit get a unit attention if that changes a state. Tags that
+// the unit has not are passed over.
+void change_port_groups(LogicalUnit& unit, std::span<const PortGroupSettings> groups);
 
 // Makes a unit on a file at least `size` bytes large, and tells its sessions, as check_capacity()
 // does. Other stores keep the size they were made with: generic error EOPNOTSUPP.

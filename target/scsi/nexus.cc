@@ -89,6 +89,7 @@ UnitState& Nexus::state_of(std::uint16_t lun, const std::shared_ptr<LogicalUnit>
   if (fresh) {
     state.unit = unit;
     state.read_only = device_->read_only.contains(lun);
+    state.port_group = unit->port_groups().find(identity_.relative_target_port);
     state.attentions.raise(Condition::power_on);
     unit->attach(mailbox_);
   }

@@ -85,6 +85,8 @@ class Nexus final : public iscsi::TaskHandler {
 // The first handler of every command (dispatch.cc): looks at what holds for all of them, then calls
 // the handler of the opcode.
 void dispatch(Command& command);
+// How the unit, which there has to be, is accessed through the port the command came in at.
+AccessState access_state(const Command& command);
 // Whether a command of this kind conflicts with a reservation of the unit, which there has to be.
 bool conflicts_with_reservation(const Command& command, ConflictsWith kind);
 

@@ -23,6 +23,12 @@ inline constexpr unsigned passes_attention = 2;     // neither reports nor clear
 inline constexpr unsigned writes = 4;               // refused by a write-protected unit
 inline constexpr unsigned needs_discard = 8;        // there only where the store can discard
 inline constexpr unsigned has_service_action = 16;  // in the low five bits of byte 1
+// Asymmetric access states that let the command through, besides the active ones
+// (SPC-4 section 5.15.2.4).
+inline constexpr unsigned in_standby = 32;
+inline constexpr unsigned in_unavailable = 64;
+inline constexpr unsigned in_transition = 128;
+inline constexpr unsigned in_any_state = in_standby | in_unavailable | in_transition;
 }  // namespace access
 
 struct OpcodeRow {

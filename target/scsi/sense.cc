@@ -9,6 +9,7 @@ namespace {
 
 // Sense keys, SPC-4 table 48.
 constexpr std::uint8_t kNoSense = 0x0;
+constexpr std::uint8_t kNotReady = 0x2;
 constexpr std::uint8_t kMediumError = 0x3;
 constexpr std::uint8_t kHardwareError = 0x4;
 constexpr std::uint8_t kIllegalRequest = 0x5;
@@ -39,6 +40,12 @@ constexpr std::array kConditions{
     ConditionRow{Condition::incorrect_amount_of_data, kAbortedCommand, 0x0c, 0x0d,
                  "write error - not enough unsolicited data"},
     ConditionRow{Condition::data_phase_error, kAbortedCommand, 0x4b, 0x00, "data phase error"},
+    ConditionRow{Condition::access_state_transition, kNotReady, 0x04, 0x0a,
+                 "logical unit not accessible, asymmetric access state transition"},
+    ConditionRow{Condition::port_in_standby_state, kNotReady, 0x04, 0x0b,
+                 "logical unit not accessible, target port in standby state"},
+    ConditionRow{Condition::port_in_unavailable_state, kNotReady, 0x04, 0x0c,
+                 "logical unit not accessible, target port in unavailable state"},
     ConditionRow{Condition::write_protected, kDataProtect, 0x27, 0x00, "write protected"},
     ConditionRow{Condition::space_allocation_failed, kDataProtect, 0x27, 0x07,
                  "space allocation failed write protect"},
@@ -62,6 +69,8 @@ constexpr std::array kConditions{
                  "reservations released"},
     ConditionRow{Condition::registrations_preempted, kUnitAttention, 0x2a, 0x05,
                  "registrations preempted"},
+    ConditionRow{Condition::access_state_changed, kUnitAttention, 0x2a, 0x06,
+                 "asymmetric access state changed"},
     ConditionRow{Condition::timestamp_changed, kUnitAttention, 0x2a, 0x10, "timestamp changed"},
     ConditionRow{Condition::device_identifier_changed, kUnitAttention, 0x3f, 0x05,
                  "device identifier changed"},

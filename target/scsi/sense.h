@@ -26,6 +26,10 @@ enum class Condition : std::uint8_t {
   logical_unit_not_supported,
   incorrect_amount_of_data,
   data_phase_error,
+  // How the unit is accessed through the port that the command came in at.
+  access_state_transition,
+  port_in_standby_state,
+  port_in_unavailable_state,
   // What the medium says.
   write_protected,
   space_allocation_failed,
@@ -41,6 +45,7 @@ enum class Condition : std::uint8_t {
   reservations_preempted,
   reservations_released,
   registrations_preempted,
+  access_state_changed,
   timestamp_changed,
   device_identifier_changed,
   reported_luns_changed,

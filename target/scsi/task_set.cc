@@ -14,6 +14,7 @@ constexpr std::array kByWeight{Condition::power_on,
                                Condition::reservations_preempted,
                                Condition::reservations_released,
                                Condition::registrations_preempted,
+                               Condition::access_state_changed,
                                Condition::timestamp_changed,
                                Condition::device_identifier_changed,
                                Condition::reported_luns_changed};

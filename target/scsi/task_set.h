@@ -64,6 +64,8 @@ struct UnitState {
   TaskSet tasks;
   UnitAttentions attentions;
   ReservationView reservations;
+  // That the nexus came in through; null: no such group, and the unit is always accessed in full.
+  const PortGroup* port_group = nullptr;
   bool read_only = false;  // to this nexus
   bool removed = false;    // no longer seen: tasks are finished, none are taken
   bool starting = false;   // next() commands are being started, further up the stack

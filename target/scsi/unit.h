@@ -57,6 +57,7 @@ class LogicalUnit {
   Gate& gate() { return *gate_; }
   UnitReservations& reservations() { return reservations_; }
   UnitNotes& notes() { return notes_; }
+  PortGroups& port_groups() { return port_groups_; }
 
   // A nexus attaches when it first addresses the unit: until then it has nothing to be told.
   void attach(std::shared_ptr<Mailbox> mailbox) { nexuses_.attach(std::move(mailbox)); }
@@ -70,6 +71,7 @@ class LogicalUnit {
   // Reads the size of the store again; when it has changed, every nexus gets a unit attention.
   void check_capacity();
   Status grow(std::uint64_t size);
+  void change_port_groups(std::span<const PortGroupSettings> groups);
 
  private:
   const LogicalUnitSettings settings_;
@@ -83,6 +85,7 @@ class LogicalUnit {
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   UnitReservations reservations_;
   UnitNotes notes_;
+  PortGroups port_groups_;
 
   NexusList nexuses_;
 };

@@ -138,7 +138,7 @@ void vital_product_data(Command& command) {
   page->write(body, command);
   ISER_ASSERT(body.ok());
   ByteWriter header{MutableBytes(data)};
-  header.u8(peripheral_of(command.unit()));
+  header.u8(peripheral_of(command));
   header.u8(code);
   header.be16(static_cast<std::uint16_t>(body.size()));
   command.answer(Bytes(data).first(4 + body.size()), command.cdb().be16(3));

@@ -12,8 +12,9 @@ namespace openiser::target {
 // INQUIRY with EVPD.
 void vital_product_data(Command& command);
 
-// Peripheral qualifier and device type: a disk, or (7Fh) nothing at this LUN (SPC-4 section 6.6.2).
-std::uint8_t peripheral_of(const LogicalUnit* unit);
+// Peripheral qualifier and device type (SPC-4 section 6.6.2): a disk, one that cannot be accessed
+// through this port now, or nothing at this LUN.
+std::uint8_t peripheral_of(const Command& command);
 // Left-aligned and filled with blanks; what is no graphic character becomes a question mark.
 void write_ascii(ByteWriter& out, std::string_view text, std::size_t width);
 

@@ -102,6 +102,7 @@ TEST(Yaml, PortalsInAllForms) {
   EXPECT_EQ(portals[2].port, 3260);
   EXPECT_EQ(portals[3].tag, 7);
   EXPECT_EQ(portals[4].tag, 1);
+  EXPECT_EQ(portals[3].alua, Portal::Alua::active_optimized);
 }
 
 TEST(Yaml, EveryOptionIsRead) {
@@ -209,7 +210,12 @@ INSTANTIATE_TEST_SUITE_P(
         FaultRow{kTargets + "portals: ['h:99999']\n", "5:11 address: \"h:99999\" has no port"},
         FaultRow{kTargets + "portals: [{tag: 1}]\n", "5:11 address is missing"},
         FaultRow{kTargets + "portals: [{address: h, tag: 65536}]\n",
-                 "5:29 tag: 65536 is out of range; write 0 to 65535"},
+                 "5:29 tag: 65536 is out of range; write 1 to 65535"},
+        FaultRow{kTargets + "portals: [{address: h, tag: 0}]\n",
+                 "5:29 tag: 0 is out of range; write 1 to 65535"},
+        FaultRow{kTargets + "portals: [{address: h, alua: standby}, g]\n",
+                 "5:40 alua or preferred not as line 5 has it for portals of tag 1; write the "
+                 "same, or give it another tag"},
         FaultRow{kTargets + "portals: [h, 'h:3260']\n", "5:14 a portal address that line 5 has"},
         FaultRow{kMinimal + "portal: [h]\n", "6:1 unknown key \"portal\"; did you mean portals?"},
         FaultRow{kMinimal + "log: info\n",
@@ -399,7 +405,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 9U + 2 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
+  EXPECT_EQ(keys.size(), 9U + 4 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);

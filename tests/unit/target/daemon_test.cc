@@ -4,17 +4,22 @@
 
 #include <functional>
 
+#include "base/hex.h"
 #include "iscsi/errors.h"
 #include "tests/support/daemon.h"
 #include "tests/support/raw_iscsi.h"
+#include "tests/support/raw_session.h"
 
 namespace openiser::target {
 namespace {
 
+using test::Carrier;
 using test::daemon_config;
 using test::names;
 using test::RawIscsi;
+using test::RawSession;
 using test::RunningDaemon;
+using test::test_unit_ready;
 
 constexpr int kTargetNotFound = 0x0203;
 constexpr int kCannotInclude = 0x0208;
@@ -269,6 +274,32 @@ TEST_F(DaemonTest, ReloadAddsTargets) {
     return host.log_in("InitiatorName=iqn.x:y|TargetName=iqn.2026-11.org.example:disk2|") == 0;
   };
   EXPECT_TRUE(eventually(logs_in));
+}
+
+// Sense key and additional sense code of TEST UNIT READY, in hexadecimal; "good" if it is that.
+std::string readiness(RawSession& session) {
+  const auto response =
+      session.ask<iscsi::ScsiResponse>(test_unit_ready(0x20, session.next_cmd_sn()));
+  if (!response) return "none";
+  if (response->status == 0) return "good";
+  const Bytes data = session.last->data.bytes();  // a length of two bytes, then the sense data
+  return data.size() < 16 ? "short" : to_hex(data.subspan(4, 1)) + to_hex(data.subspan(14, 2));
+}
+
+TEST_F(DaemonTest, ReloadChangesHowAPortalGroupIsAccessed) {
+  RunningDaemon daemon;
+  RawSession session(daemon.port(), Carrier::plain);
+  EXPECT_EQ(readiness(session), "good");
+  auto next = daemon_config();
+  next.log_level = "off";
+  next.portals[0].alua = config::Portal::Alua::standby;
+  daemon->reload(next);
+  EXPECT_TRUE(eventually([&] { return readiness(session) == "062a06"; }));
+  EXPECT_EQ(readiness(session), "02040b");
+  next.portals[0].alua = config::Portal::Alua::active_non_optimized;
+  daemon->reload(next);
+  EXPECT_TRUE(eventually([&] { return readiness(session) == "062a06"; }));
+  EXPECT_EQ(readiness(session), "good");
 }
 
 std::string start_error(config::Daemon config) {
