@@ -67,6 +67,10 @@ constexpr Key required(Key key) {
   key.required = true;
   return key;
 }
+constexpr Key optional(Key key) {
+  key.required = false;
+  return key;
+}
 
 template <class T>
 const void* fresh() {
@@ -82,6 +86,50 @@ void locate(void* object, Position at) {
 
 constexpr std::array<std::string_view, 5> kAccessStates{"active-optimized", "active-non-optimized",
                                                         "standby", "unavailable", "transitioning"};
+
+constexpr std::array kRedirectKeys{
+    Key{"address",
+        Kind::portal,
+        "host:port that logins are sent on to; port 3260 if none is given",
+        0,
+        UINT64_MAX,
+        {},
+        [](void* object, const Value& v) {
+          auto& redirect = *static_cast<Redirect*>(object);
+          redirect.host = v.text;
+          redirect.port = static_cast<std::uint16_t>(v.number);
+        },
+        nullptr,
+        nullptr,
+        nullptr,
+        true},
+    value<&Redirect::permanent>("permanent", Kind::boolean,
+                                "tell initiators to keep the new address, not just to try it now"),
+    value<&Redirect::after_authentication>("after_authentication", Kind::boolean,
+                                           "only when the initiator has proved who it is"),
+};
+
+void check_redirect(void* object, const Given& given, std::vector<Fault>& faults) {
+  const auto& redirect = *static_cast<const Redirect*>(object);
+  if (!redirect.host.empty() && redirect.port != 0) return;
+  const auto at = given.find("address");
+  faults.push_back({at == given.end() ? redirect.at : at->second,
+                    "an address to go to without a host or port; write host:3260"});
+}
+
+constexpr Object kTargetRedirect{"where logins to the target are sent on to",
+                                 kRedirectKeys,
+                                 fresh<Redirect>,
+                                 locate<Redirect>,
+                                 &kRedirectKeys[0],
+                                 check_redirect};
+constexpr Object kPortalRedirect{"where logins that come in here are sent on to",
+                                 kRedirectKeys,
+                                 fresh<Redirect>,
+                                 locate<Redirect>,
+                                 &kRedirectKeys[0],
+                                 check_redirect};
+
 constexpr std::array kPortalKeys{
     Key{"address",
         Kind::portal,
@@ -106,6 +154,7 @@ constexpr std::array kPortalKeys{
                           "unit access); the same for all portals of a group"),
     value<&Portal::preferred>("preferred", Kind::boolean,
                               "whether initiators should prefer the portal's group"),
+    object<&Portal::redirect>("redirect", kPortalRedirect),
 };
 constexpr Object kPortal{"an address to listen on", kPortalKeys, fresh<Portal>, locate<Portal>,
                          &kPortalKeys[0]};
@@ -232,15 +281,94 @@ constexpr Object kDiscoveryAuth{"the same for discovery sessions, which no targe
                                 nullptr,
                                 check_auth};
 
+// --- who sees what ---
+
+constexpr std::array kViewLunKeys{
+    required(
+        value<&ViewLun::lun>("lun", Kind::count, "number the initiator knows it by", 0, 16383)),
+    required(value<&ViewLun::disk>("disk", Kind::count, "lun of the target that it is", 0, 16383)),
+    value<&ViewLun::read_only>("read_only", Kind::boolean,
+                               "whether writes of this initiator are refused"),
+};
+
+void check_view_lun(void* object, const Given& given, std::vector<Fault>&) {
+  static_cast<ViewLun*>(object)->disk_at = given.at("disk");
+}
+
+constexpr Object kViewLun{"one of the target's disks, as an initiator sees it",
+                          kViewLunKeys,
+                          fresh<ViewLun>,
+                          locate<ViewLun>,
+                          nullptr,
+                          check_view_lun};
+
+constexpr std::array kInitiatorKeys{
+    required(value<&Initiator::name>(
+        "name", Kind::initiator_name,
+        "iSCSI name, or a pattern of names: * for any run of characters, ? for one; an exact name "
+        "goes before patterns, else the first that fits")),
+    object<&Initiator::auth>("auth", kAuth),
+    optional(list<&Initiator::luns>("luns", kViewLun, "all it sees; left out: the target's luns")),
+    value<&Initiator::read_only>("read_only", Kind::boolean, "whether all its writes are refused"),
+};
+constexpr Object kInitiator{"initiators that may log in", kInitiatorKeys, fresh<Initiator>,
+                            locate<Initiator>, &kInitiatorKeys[0]};
+constexpr Object kDiscoverer{"initiators that may ask", std::span(kInitiatorKeys).first<1>(),
+                             fresh<Initiator>, locate<Initiator>, &kInitiatorKeys[0]};
+
+constexpr std::array kNetworkKeys{
+    Key{"network",
+        Kind::network,
+        "192.0.2.0/24, 2001:db8::/32, or one address",
+        0,
+        UINT64_MAX,
+        {},
+        [](void* object, const Value& v) {
+          auto& network = *static_cast<Network*>(object);
+          std::copy(v.text.begin(), v.text.end(), network.address.begin());
+          network.prefix = static_cast<std::uint8_t>(v.number);
+        },
+        nullptr,
+        nullptr,
+        nullptr,
+        true},
+};
+constexpr Object kNetwork{"addresses initiators come from", kNetworkKeys, fresh<Network>,
+                          locate<Network>, &kNetworkKeys[0]};
+
+constexpr std::array kPortalGroupKeys{
+    required(value<&PortalGroup::tag>("tag", Kind::count, "tag of a group of portals")),
+};
+constexpr Object kPortalGroup{"a group of portals", kPortalGroupKeys, fresh<PortalGroup>,
+                              locate<PortalGroup>, &kPortalGroupKeys[0]};
+
 // --- targets ---
 
 constexpr std::array kTargetKeys{
     required(value<&Target::name>("name", Kind::iscsi_name, "iSCSI name: iqn., eui. or naa.")),
     value<&Target::alias>("alias", Kind::text, "a name for people, told to initiators", 0, 255),
     object<&Target::auth>("auth", kAuth),
+    optional(
+        list<&Target::initiators>("initiators", kInitiator, "who may log in; left out: everybody")),
+    optional(
+        list<&Target::networks>("networks", kNetwork, "where from; left out: from everywhere")),
+    optional(list<&Target::portal_groups>("portal_groups", kPortalGroup,
+                                          "tags of the portals it is served at; left out: all")),
+    object<&Target::redirect>("redirect", kTargetRedirect),
     list<&Target::luns>("luns", kLun, "the target's logical units"),
 };
-constexpr Object kTarget{"an iSCSI target", kTargetKeys, fresh<Target>, locate<Target>};
+
+void check_views(void* object, const Given&, std::vector<Fault>& faults) {
+  const auto& target = *static_cast<const Target*>(object);
+  for (const Initiator& initiator : target.initiators)
+    for (const ViewLun& view : initiator.luns)
+      if (std::ranges::find(target.luns, view.disk, &Lun::lun) == target.luns.end())
+        faults.push_back({view.disk_at, "disk " + std::to_string(view.disk) +
+                                            " is no lun of the target; name one that is"});
+}
+
+constexpr Object kTarget{"an iSCSI target", kTargetKeys, fresh<Target>,
+                         locate<Target>,    nullptr,     check_views};
 
 // --- negotiation ---
 
@@ -326,6 +454,10 @@ constexpr std::array kLimitsKeys{
                                  "silence after which the initiator is pinged; 0: never", 0, 86400),
     value<&Limits::nop_timeout>("nop_timeout", Kind::duration,
                                 "time for its answer before the connection ends", 1, 86400),
+    value<&Limits::idle_timeout>("idle_timeout", Kind::duration,
+                                 "time without a command after which the initiator is asked to log "
+                                 "out; 0: never",
+                                 0, 31536000),
     value<&Limits::drain_timeout>("drain_timeout", Kind::duration,
                                   "time for commands under way at SIGTERM", 0, 3600),
 };
@@ -349,6 +481,12 @@ constexpr std::array kDaemonKeys{
     list<&Daemon::portals>("portals", kPortal, "addresses to listen on"),
     list<&Daemon::targets>("targets", kTarget, "what is served"),
     object<&Daemon::discovery_auth>("discovery_auth", kDiscoveryAuth),
+    optional(list<&Daemon::discovery_initiators>(
+        "discovery_initiators", kDiscoverer,
+        "who may ask what targets there are, and is told of those it may log in to; left out: "
+        "everybody")),
+    optional(list<&Daemon::discovery_networks>("discovery_networks", kNetwork,
+                                               "where from; left out: from everywhere")),
     object<&Daemon::negotiation>("negotiation", kNegotiation),
     object<&Daemon::rdma>("rdma", kRdma),
     object<&Daemon::limits>("limits", kLimits),
@@ -391,6 +529,16 @@ void check_groups(const Daemon& daemon, std::vector<Fault>& faults) {
   }
 }
 
+// A target that no portal serves could never be reached.
+void check_portal_groups(const Daemon& daemon, const Target& target, std::vector<Fault>& faults) {
+  find_twice(
+      target.portal_groups, [](const PortalGroup& g) { return g.tag; }, "a tag", faults);
+  for (const PortalGroup& group : target.portal_groups)
+    if (std::ranges::find(daemon.portals, group.tag, &Portal::tag) == daemon.portals.end())
+      faults.push_back({group.at, "no portal has the tag " + std::to_string(group.tag) +
+                                      "; give one to a portal, or name another group"});
+}
+
 }  // namespace
 
 const Object& root_object() {
@@ -408,10 +556,21 @@ void check_duplicates(const Daemon& daemon, std::vector<Fault>& faults) {
       daemon.targets, [](const Target& t) { return t.name; }, "a target name", faults);
   const auto user_name = [](const Account& a) { return a.name; };
   find_twice(daemon.discovery_auth.users, user_name, "a user name", faults);
+  const auto name = [](const Initiator& i) { return i.name; };
+  find_twice(daemon.discovery_initiators, name, "an initiator", faults);
   for (const Target& target : daemon.targets) {
     find_twice(
         target.luns, [](const Lun& l) { return l.lun; }, "a logical unit number", faults);
     find_twice(target.auth.users, user_name, "a user name", faults);
+    find_twice(target.initiators, name, "an initiator", faults);
+    for (const Initiator& initiator : target.initiators) {
+      find_twice(initiator.auth.users, user_name, "a user name", faults);
+      find_twice(
+          initiator.luns, [](const ViewLun& l) { return l.lun; }, "a logical unit number", faults);
+      find_twice(
+          initiator.luns, [](const ViewLun& l) { return l.disk; }, "a disk", faults);
+    }
+    check_portal_groups(daemon, target, faults);
   }
 }
 

@@ -23,6 +23,8 @@ enum class Kind : std::uint8_t {
   text,
   path,  // a text; relative ones start at the folder of the file
   iscsi_name,
+  initiator_name,  // an iSCSI name or a pattern of such
+  network,
   choice,
   portal,
   object,

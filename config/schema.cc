@@ -42,6 +42,10 @@ Json value_schema(const Key& key) {
               {"pattern",
                "^(iqn\\.[0-9]{4}-(0[1-9]|1[0-2])\\..+|eui\\.[0-9a-fA-F]{16}|"
                "naa\\.[0-9a-fA-F]{16}([0-9a-fA-F]{16})?)$"}};
+    case Kind::initiator_name:
+      return {{"type", "string"}, {"maxLength", 223}, {"pattern", "^[^A-Z\\s]+$"}};
+    case Kind::network:
+      return {{"type", "string"}, {"pattern", "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$"}};
     case Kind::object:
       return schema_of(*key.object);
     case Kind::list:

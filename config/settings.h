@@ -3,6 +3,7 @@
 // table.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,15 @@ namespace openiser::config {
 struct Position {
   int line = 0;
   int column = 0;
+};
+
+// Where logins are sent on to (RFC 7143 section 11.13.5, status class 1).
+struct Redirect {
+  std::string host;  // empty: they are not
+  std::uint16_t port = 3260;
+  bool permanent = false;
+  bool after_authentication = false;  // only initiators that have proved who they are
+  Position at;
 };
 
 struct Portal {
@@ -31,6 +41,19 @@ struct Portal {
   };
   Alua alua = Alua::active_optimized;
   bool preferred = false;
+  Redirect redirect{};  // of every login that comes in here
+  Position at;
+};
+
+struct PortalGroup {
+  std::uint16_t tag = 1;
+  Position at;
+};
+
+// The addresses that begin as `address` does. IPv4 is in its mapped form, ::ffff:a.b.c.d.
+struct Network {
+  std::array<std::uint8_t, 16> address{};
+  std::uint8_t prefix = 0;  // bits of it that count, 0 to 128
   Position at;
 };
 
@@ -63,10 +86,32 @@ struct Auth {
   Account mutual;              // who the target is to initiators that ask
 };
 
+// A LUN of a view: the number an initiator knows one of the target's disks by.
+struct ViewLun {
+  std::uint16_t lun = 0;   // 0 to 16383
+  std::uint16_t disk = 0;  // Lun::lun
+  bool read_only = false;
+  Position at;
+  Position disk_at;
+};
+
+// Who may log in, how they prove it, and what they see.
+struct Initiator {
+  std::string name;           // an iSCSI name, or a pattern: * for any run of characters, ? for one
+  Auth auth;                  // without users: the target's own
+  std::vector<ViewLun> luns;  // empty: all, by the target's own numbers
+  bool read_only = false;     // all of it
+  Position at;
+};
+
 struct Target {
   std::string name;  // iqn., eui. or naa.
   std::string alias;
   Auth auth;
+  std::vector<Initiator> initiators;       // empty: everybody
+  std::vector<Network> networks;           // empty: from everywhere
+  std::vector<PortalGroup> portal_groups;  // empty: served through all
+  Redirect redirect;
   std::vector<Lun> luns;
   Position at;
 };
@@ -83,6 +128,8 @@ struct Negotiation {
   std::uint32_t max_burst_length = 1048576;
   std::uint32_t first_burst_length = 65536;
   std::uint16_t max_outstanding_r2t = 8;
+
+  friend bool operator==(const Negotiation&, const Negotiation&) = default;
 };
 
 // MPA and RDMAP.
@@ -99,6 +146,8 @@ struct Rdma {
   enum class Dialect : std::uint8_t { automatic, rfc5046, rfc7145 };
   // Stream-first connections: which RFC's headers. automatic: by the keys the initiator negotiated.
   Dialect dialect = Dialect::automatic;
+
+  friend bool operator==(const Rdma&, const Rdma&) = default;
 };
 
 struct Limits {
@@ -110,13 +159,19 @@ struct Limits {
   std::uint32_t login_timeout = 15;       // seconds
   std::uint32_t nop_interval = 30;        // seconds; 0: never
   std::uint32_t nop_timeout = 30;         // seconds
+  std::uint32_t idle_timeout = 0;         // seconds without a command; 0: never
   std::uint32_t drain_timeout = 10;       // seconds at SIGTERM
+
+  friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 struct Daemon {
   std::vector<Portal> portals;
   std::vector<Target> targets;
-  Auth discovery_auth;  // of discovery sessions; those of each target are its own
+  // Of discovery sessions; those of each target are its own.
+  Auth discovery_auth;
+  std::vector<Initiator> discovery_initiators;  // names only
+  std::vector<Network> discovery_networks;
   Negotiation negotiation;
   Rdma rdma;
   Limits limits;

@@ -1,5 +1,7 @@
 #include "config/values.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -176,6 +178,44 @@ Parsed parse_iscsi_name(std::string_view text) {
   return bad(quoted(text) +
              " is no iSCSI name; write iqn.YYYY-MM.reversed.domain:what in small letters, or eui. "
              "and 16 hexadecimal digits, or naa. and 16 or 32");
+}
+
+Parsed parse_initiator_name(std::string_view text) {
+  if (text.find_first_of("*?") == std::string_view::npos) return parse_iscsi_name(text);
+  if (text.size() > 223) return bad("a pattern of more than 223 bytes; shorten it");
+  const auto wrong = [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || (c >= 'A' && c <= 'Z');
+  };
+  if (std::ranges::any_of(text, wrong))
+    return bad(quoted(text) +
+               " has capitals, spaces or control characters, which no iSCSI name has; write small "
+               "letters");
+  return good(0, text);
+}
+
+Parsed parse_network(std::string_view text) {
+  const std::string advice = " is no network; write 192.0.2.0/24, 2001:db8::/32 or one address";
+  const auto slash = text.find('/');
+  const std::string host(text.substr(0, slash));
+  std::array<unsigned char, 16> bytes{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const bool four = inet_pton(AF_INET, host.c_str(), &bytes[12]) == 1;
+  if (!four && inet_pton(AF_INET6, host.c_str(), bytes.data()) != 1)
+    return bad(quoted(text) + advice);
+  const std::uint64_t width = four ? 32 : 128;
+  std::uint64_t prefix = width;
+  if (slash != std::string_view::npos) {
+    std::string_view rest = text.substr(slash + 1);
+    const auto number = take_number(rest);
+    if (!number || !rest.empty() || *number > width)
+      return bad(quoted(text) + " has no prefix length from 0 to " + std::to_string(width) +
+                 " behind its slash; write one");
+    prefix = *number;
+  }
+  prefix += 128 - width;
+  for (std::uint64_t bit = prefix; bit < 128; ++bit)
+    if ((bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+      return bad(quoted(text) + " has bits set beyond its prefix; clear them, or name one address");
+  return good(prefix, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 Parsed parse_plain_text(std::string_view text, std::uint64_t max) {

@@ -34,6 +34,11 @@ Parsed parse_duration(std::string_view text);
 Parsed parse_portal(std::string_view text);
 // iqn., eui. and naa. names (RFC 7143 section 4.2.7)
 Parsed parse_iscsi_name(std::string_view text);
+// An iSCSI name, or a pattern of names with * (any run of characters) and ? (one of them).
+Parsed parse_initiator_name(std::string_view text);
+// "192.0.2.0/24", "2001:db8::/32", or one address: text is its 16 bytes, IPv4 in its mapped form;
+// number is how many bits of them count.
+Parsed parse_network(std::string_view text);
 // Text of at most `max` bytes without control characters.
 Parsed parse_plain_text(std::string_view text, std::uint64_t max);
 

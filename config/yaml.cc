@@ -74,6 +74,7 @@ class Loader {
   void read_object(const YAML::Node& node, const Object& object, void* into, Position at);
 
  private:
+  void read_shorthand(const YAML::Node& node, const Object& object, void* into, Position at);
   void read_key(const YAML::Node& node, const Key& key, void* into, Position at);
   void read_list(const YAML::Node& node, const Key& key, void* into, Position at);
   void read_scalar(const YAML::Node& node, const Key& key, void* into, Position at);
@@ -86,7 +87,7 @@ class Loader {
 
 void Loader::read_object(const YAML::Node& node, const Object& object, void* into, Position at) {
   if (object.locate) object.locate(into, at);
-  if (object.shorthand && node.IsScalar()) return read_scalar(node, *object.shorthand, into, at);
+  if (object.shorthand && node.IsScalar()) return read_shorthand(node, object, into, at);
   if (!node.IsMap())
     return fault(at, std::string(object.what) + " is written as keys and values; write \"" +
                          std::string(object.keys.front().name) + ": ...\"");
@@ -114,6 +115,13 @@ void Loader::read_object(const YAML::Node& node, const Object& object, void* int
       fault(at, std::string(key.name) + " is missing; add \"" + std::string(key.name) + ": ...\"");
   // Rules between values make sense only of values that are right.
   if (object.check && faults_.size() == known_before) object.check(into, given, faults_);
+}
+
+void Loader::read_shorthand(const YAML::Node& node, const Object& object, void* into, Position at) {
+  const auto known_before = faults_.size();
+  read_scalar(node, *object.shorthand, into, at);
+  if (object.check && faults_.size() == known_before)
+    object.check(into, {{object.shorthand->name, at}}, faults_);
 }
 
 void Loader::read_key(const YAML::Node& node, const Key& key, void* into, Position at) {
@@ -166,6 +174,10 @@ Parsed Loader::parse(const std::string& text, const Key& key) const {
       return parse_portal(text);
     case Kind::iscsi_name:
       return parse_iscsi_name(text);
+    case Kind::initiator_name:
+      return parse_initiator_name(text);
+    case Kind::network:
+      return parse_network(text);
     case Kind::choice: {
       const auto found = std::ranges::find(key.choices, text);
       if (found != key.choices.end())

@@ -138,7 +138,9 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
         break;
     }
     std::string detail = step.detail;
-    if (step.error == iscsi::errc::login_redirected) detail = login_->redirect_address();
+    const bool elsewhere =
+        step.error == iscsi::errc::login_redirected || step.error == iscsi::errc::login_moved;
+    if (elsewhere) detail = login_->redirect_address();
     fail(step.error, detail);
   }
 

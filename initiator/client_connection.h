@@ -49,7 +49,8 @@ class ClientConnection {
     // Once at most: tasks may be submitted.
     virtual void logged_in(iscsi::InitiatorSession& session) = 0;
     // Exactly once: the connection is over; `detail` says in words what the error alone does not
-    // (may be empty). The ClientConnection may be destroyed, but not from inside the call.
+    // (may be empty), and where to with login_redirected and login_moved. The ClientConnection may
+    // be destroyed, but not from inside the call.
     virtual void connection_ended(ErrorCode why, const std::string& detail) = 0;
 
    protected:

@@ -15,6 +15,11 @@
 namespace openiser::initiator {
 namespace {
 
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
 // RFC 7143 section 11.12.5: type 10b, random. Kept for the life of the Session, so that a new login
 // reinstates the old.
 iscsi::Isid random_isid() {
@@ -78,15 +83,36 @@ iscsi::SharedChapSettings with_md5_alone(const iscsi::ChapSettings& settings) {
   return std::make_shared<const iscsi::ChapSettings>(std::move(changed));
 }
 
-// Whoever asks again is told the same.
+// From target to target; more are taken for a circle.
+constexpr unsigned kMostRedirects = 5;
+
+bool is_redirect(ErrorCode why) {
+  return why == iscsi::errc::login_redirected || why == iscsi::errc::login_moved;
+}
+
+// Where a redirecting target sends us: domainname[:port][,portal-group-tag] (RFC 7143
+// section 13.8).
+std::optional<Address> address_of(const std::string& target_address) {
+  const std::string address = target_address.substr(0, target_address.find(','));
+  if (address.empty() || address.front() == ':') return {};
+  try {
+    const Url portal = parse_portal(address);
+    return Address{portal.host, portal.port};
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+// Whoever asks again is told the same. Redirects that are followed do not come here.
 bool is_final(ErrorCode why) {
-  return why == iscsi::errc::login_authentication_failed ||
+  return is_redirect(why) || why == iscsi::errc::login_authentication_failed ||
          why == iscsi::errc::login_authorization_failed;
 }
 
-std::string in_words(const Url& url, Wire wire, ErrorCode why, const std::string& detail) {
-  std::string text = std::string(name_of(wire)) + " to " + url.host + ":" +
-                     std::to_string(url.port) + ": " + why.message();
+std::string in_words(const Url& url, const Address& at, Wire wire, ErrorCode why,
+                     const std::string& detail) {
+  std::string text = std::string(name_of(wire)) + " to " + at.host + ":" + std::to_string(at.port) +
+                     ": " + why.message();
   if (!detail.empty()) text += " (" + detail + ")";
   if (why == iscsi::errc::login_authentication_failed)
     text += url.user.empty() ? "; add user=NAME to the URL, and --secret-file"
@@ -185,6 +211,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   void connect() {
     ConnectSettings settings;
     settings.url = url_;
+    settings.url.host = here_.host;
+    settings.url.port = here_.port;
     settings.url.wire = wires_[wire_];
     settings.discovery = discovery_;
     settings.initiator_name = options_.initiator_name;
@@ -210,6 +238,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     wire_ = 0;
     if (std::exchange(was_up_, true)) event("the connection is back");
     recover_until_.reset();
+    redirects_ = 0;
     tell_opened("");
     auto waiting = std::exchange(waiting_, {});
     for (Command* command : waiting) start(*command);
@@ -223,7 +252,13 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
       chap_ = with_md5_alone(*chap_);
       return loop_.defer([this] { connect(); });
     }
-    const std::string words = in_words(url_, wires_[wire_], why, detail);
+    if (!closing_ && is_redirect(why) && follow(detail, why == iscsi::errc::login_moved))
+      return loop_.defer([this] { connect(); });
+    std::string words = in_words(url_, here_, wires_[wire_], why, detail);
+    if (redirects_ > kMostRedirects)
+      words += ", the last of " + std::to_string(redirects_) + " in a row";
+    here_ = home_;
+    redirects_ = 0;
     if (!was_up_) failures_ += (failures_.empty() ? "" : "; ") + words;
     if (closing_) return loop_.stop();
     if (!was_up_ && !is_final(why) && wire_ + 1 < wires_.size()) {
@@ -232,6 +267,17 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     }
     if (!was_up_) return tell_opened(failures_);
     recover(why, words);
+  }
+
+  // RFC 7143 section 11.13.5: a temporary move is for this login alone.
+  bool follow(const std::string& target_address, bool permanent) {
+    const auto next = address_of(target_address);
+    if (!next || ++redirects_ > kMostRedirects) return false;
+    log::info("session", "redirected from " + here_.host + ":" + std::to_string(here_.port) +
+                             " to " + target_address);
+    here_ = *next;
+    if (permanent) home_ = here_;
+    return true;
   }
 
   void recover(ErrorCode why, const std::string& words) {
@@ -338,6 +384,10 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   std::promise<std::string> opened_;
   bool told_ = false;
 
+  // Where the login goes now, and where the next one begins.
+  Address home_{url_.host, url_.port};
+  Address here_ = home_;
+  unsigned redirects_ = 0;
   std::vector<Wire> wires_;
   std::size_t wire_ = 0;
   std::string failures_;

@@ -71,7 +71,8 @@ constexpr Row kTable[] = {
     {errc::duplicate_key, 0x0200, protocol_error, "key was negotiated before", "6.3"},
     {errc::negotiation_failed, 0x0200, protocol_error, "negotiation failed", "7.12"},
 
-    {errc::login_redirected, 0x0101, kNone, "target moved", "11.13.5"},
+    {errc::login_redirected, 0x0101, kNone, "target moved temporarily", "11.13.5"},
+    {errc::login_moved, 0x0102, kNone, "target moved permanently", "11.13.5"},
     {errc::login_authentication_failed, 0x0201, kNone, "authentication failed", "11.13.5"},
     {errc::login_authorization_failed, 0x0202, kNone, "initiator may not use the target",
      "11.13.5"},
@@ -141,7 +142,7 @@ LoginStatus login_status_of(ErrorCode error) {
 
 ErrorCode error_of_login_status(LoginStatus status) {
   // The rows of the login errors proper are the inverse of the table; the class alone decides for
-  // details that have no row (0x0102 among them: permanently moved).
+  // details that have no row.
   for (auto i = row_number(errc::login_redirected); i < static_cast<int>(std::size(kTable)); ++i) {
     if (status_of(kTable[i].status) == status) return kTable[i].error;
   }

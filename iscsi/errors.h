@@ -51,7 +51,8 @@ enum class errc {
   duplicate_key,
   negotiation_failed,
   // Login failed with the status the peer sent or we send.
-  login_redirected,
+  login_redirected,  // for now
+  login_moved,       // for good
   login_authentication_failed,
   login_authorization_failed,
   login_target_not_found,

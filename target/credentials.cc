@@ -80,8 +80,14 @@ std::vector<std::string> Loader::warnings() const {
 Credentials load_credentials(const config::Daemon& config) {
   Loader loader;
   Credentials credentials;
-  for (const config::Target& target : config.targets)
-    credentials.targets.emplace(normalised_name(target.name), loader.load(target.auth));
+  for (const config::Target& target : config.targets) {
+    const std::string name = normalised_name(target.name);
+    credentials.targets.emplace(name, loader.load(target.auth));
+    for (const config::Initiator& initiator : target.initiators)
+      if (auto own = loader.load(initiator.auth))
+        credentials.initiators.emplace(std::pair(name, normalised_name(initiator.name)),
+                                       std::move(own));
+  }
   credentials.discovery = loader.load(config.discovery_auth);
   loader.compare();
   credentials.warnings = loader.warnings();

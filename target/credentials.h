@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/settings.h"
@@ -16,6 +17,8 @@ struct Credentials {
   // What logins have to pass; null: nothing.
   iscsi::SharedChapSettings discovery;
   std::map<std::string, iscsi::SharedChapSettings> targets;  // by normalised name
+  // Of initiators that have accounts of their own, by the names of target and initiator.
+  std::map<std::pair<std::string, std::string>, iscsi::SharedChapSettings> initiators;
   // Of use only if there are none.
   std::vector<config::Fault> faults;
   // What is not forbidden but unwise.

@@ -1,14 +1,13 @@
 #include "target/daemon.h"
 
 #include <algorithm>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
 #include "iscsi/errors.h"
+#include "target/catalogue_builder.h"
 #include "target/credentials.h"
-#include "target/device_builder.h"
 
 namespace openiser::target {
 
@@ -18,32 +17,75 @@ std::string place_of(const config::Position& at) {
   return at.line == 0 ? "" : " (line " + std::to_string(at.line) + ")";
 }
 
-void give(Catalogue& catalogue, const Credentials& credentials) {
-  for (const std::string& warning : credentials.warnings) log::warn("daemon", warning);
-  catalogue.discovery_chap = credentials.discovery;
-  for (const auto& [name, chap] : credentials.targets)
-    if (const auto target = catalogue.targets.find(name); target != catalogue.targets.end())
-      target->second.chap = chap;
-}
-
 std::optional<StateFolder> state_folder(const config::Daemon& config) {
   if (config.state_directory.empty()) return {};
   return std::optional<StateFolder>(std::in_place, config.state_directory);
 }
 
-std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config, StateFolder* state,
-                                                 const std::vector<PortGroupSettings>& groups) {
+void warn_of(const Credentials& credentials) {
+  for (const std::string& warning : credentials.warnings) log::warn("daemon", warning);
+}
+
+std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config,
+                                                 const UnitCommons& commons) {
   const Credentials credentials = load_credentials(config);
   if (!credentials.faults.empty()) {
     const config::Fault& fault = credentials.faults.front();
     throw StartError(fault.message + place_of(fault.at));
   }
-  auto catalogue = std::make_shared<Catalogue>();
-  for (const config::Target& target : config.targets) {
-    catalogue->targets.emplace(normalised_name(target.name), build_target(target, state, groups));
+  warn_of(credentials);
+  return build_catalogue(config, credentials, commons);
+}
+
+bool same_address(const config::Portal& a, const config::Portal& b) {
+  return a.host == b.host && a.port == b.port && a.tag == b.tag;
+}
+
+// Catalogue::portals are in the order of the file that the daemon was started with.
+void redirect_portals(Catalogue& catalogue, const config::Daemon& next,
+                      const config::Daemon& first) {
+  for (std::size_t i = 0; i < first.portals.size(); ++i) {
+    const auto portal = std::ranges::find_if(
+        next.portals, [&](const config::Portal& p) { return same_address(p, first.portals[i]); });
+    if (portal != next.portals.end())
+      catalogue.portals[i].redirection = redirection_of(portal->redirect);
   }
-  give(*catalogue, credentials);
-  return catalogue;
+}
+
+std::vector<std::string> changes_that_wait(const config::Daemon& next,
+                                           const config::Daemon& first) {
+  std::vector<std::string> names;
+  if (!std::ranges::equal(next.portals, first.portals, same_address)) names.push_back("portals");
+  if (next.negotiation != first.negotiation) names.push_back("negotiation");
+  if (next.rdma != first.rdma) names.push_back("rdma");
+  if (next.limits != first.limits) names.push_back("limits");
+  if (next.store_engine != first.store_engine) names.push_back("store_engine");
+  if (next.state_directory != first.state_directory) names.push_back("state_directory");
+  return names;
+}
+
+// Whether the session could be had anew.
+bool is_welcome(const Catalogue& catalogue, const SessionManager::SessionInfo& session) {
+  const std::string initiator = normalised_name(session.nexus.initiator_name);
+  if (session.nexus.target_name.empty())
+    return catalogue.discovery_access.allows(initiator, session.peer_address);
+  const CatalogueTarget* target = catalogue.find(session.nexus.target_name);
+  return target && target->served_through(session.nexus.portal_group_tag) &&
+         target->access.allows(initiator, session.peer_address);
+}
+
+// The units that `now` has no more, to be flushed.
+std::shared_ptr<Catalogue> what_is_gone(const Catalogue& before, const Catalogue& now) {
+  auto gone = std::make_shared<Catalogue>();
+  for (const auto& [name, target] : before.targets) {
+    auto device = std::make_shared<TargetDevice>(*target.device);
+    const CatalogueTarget* still = now.find(name);
+    if (still)
+      std::erase_if(device->units,
+                    [&](const auto& unit) { return still->device->units.contains(unit.first); });
+    if (!device->units.empty()) gone->targets.emplace(name, CatalogueTarget{device, {}});
+  }
+  return gone;
 }
 
 std::size_t worker_count(std::uint32_t configured) {
@@ -56,7 +98,7 @@ Daemon::Daemon(config::Daemon config)
     : config_(std::move(config)),
       groups_(port_groups(config_)),
       state_(state_folder(config_)),
-      catalogue_(first_catalogue(config_, state(), groups_)),
+      catalogue_(first_catalogue(config_, commons())),
       portals_(loop_, workers_, config_.limits.connections),
       drain_timer_(loop_, [this] { end_connections(); }) {
   const Worker::Shared shared{config_, catalogue_, sessions_,
@@ -156,35 +198,34 @@ void Daemon::take_over(const config::Daemon& next) {
     log::error("daemon", "nothing was taken over: going on with what was read before");
     return;
   }
+  warn_of(credentials);
   log::Level level = log::level();
   if (log::parse_level(next.log_level, level)) log::set_level(level);
-  std::set<std::string> wanted;
-  for (const config::Target& target : next.targets) wanted.insert(normalised_name(target.name));
+  std::vector<std::string> troubles;
   const auto changed_groups = take_over_groups(next);
-  auto catalogue = std::make_shared<Catalogue>(*catalogue_.get());
-  for (const auto& [name, target] : catalogue->targets) {
-    for (const auto& [lun, unit] : target.device->units) {
-      check_capacity(*unit);
-      change_port_groups(*unit, changed_groups);
-    }
-    if (wanted.contains(name)) continue;
-    log::warn("daemon", name + " is not in the file any more: it goes with a restart");
+  auto catalogue = rebuild_catalogue(next, credentials, commons(), *catalogue_.get(), troubles);
+  for (const auto& [name, target] : catalogue->targets)
+    for (const auto& [lun, unit] : target.device->units) change_port_groups(*unit, changed_groups);
+  redirect_portals(*catalogue, next, config_);
+  publish(std::move(catalogue));
+  for (const std::string& trouble : troubles) log::error("daemon", trouble);
+  for (const std::string& name : changes_that_wait(next, config_))
+    log::warn("daemon", name + " has changed: that takes a restart");
+  log::info("daemon", "reloaded");
+}
+
+// New sessions first, so that whoever is not told by change_devices() has seen `next` itself.
+void Daemon::publish(std::shared_ptr<const Catalogue> next) {
+  const auto before = catalogue_.get();
+  catalogue_.publish(next);
+  for (const auto& [name, target] : next->targets) {
+    change_devices(*target.device->nexuses, [next, here = &target](const std::string& initiator) {
+      return here->device_of(initiator);
+    });
   }
-  for (const config::Target& target : next.targets) {
-    if (catalogue->find(target.name)) continue;
-    try {
-      catalogue->targets.emplace(normalised_name(target.name),
-                                 build_target(target, state(), groups_));
-      log::info("daemon", "added target " + target.name);
-    } catch (const StartError& error) {
-      log::error("daemon", error.what());
-    }
-  }
-  give(*catalogue, credentials);
-  catalogue_.publish(std::move(catalogue));
-  log::info("daemon",
-            "reloaded: log level, users and secrets, new targets, sizes of files, states of portal "
-            "groups; all else takes a restart");
+  sessions_.end_where([&](const auto& session) { return !is_welcome(*next, session); },
+                      iscsi::errc::terminated);
+  workers_.front()->flush_stores(what_is_gone(*before, *next), [] {});
 }
 
 }  // namespace openiser::target

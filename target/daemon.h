@@ -32,8 +32,10 @@ class Daemon {
   // initiators.
   void drain();
   // Any thread: takes over of a new configuration what can change while serving: the log level,
-  // users and their secrets, new targets, new sizes of files, and how portal groups are accessed.
-  // Anything else is said to need a restart.
+  // targets and their LUNs, who may log in and sees what, users and their secrets, redirections,
+  // larger files, how portal groups are accessed. Sessions of who may not log in any more end.
+  // Anything else is said to need a restart. Opens new files on the main thread, which does not
+  // accept meanwhile.
   void reload(config::Daemon next);
 
   // The main thread's loop, for what else it has to do, such as watching for signals.
@@ -45,13 +47,14 @@ class Daemon {
  private:
   enum class Phase : std::uint8_t { serving, draining, ending, flushing };
 
-  StateFolder* state() { return state_ ? &*state_ : nullptr; }
+  UnitCommons commons() { return {state_ ? &*state_ : nullptr, groups_}; }
   std::size_t connections() const;
   void begin_drain();
   void end_connections();
   void look_whether_drained();
   void take_over(const config::Daemon& next);
   std::vector<PortGroupSettings> take_over_groups(const config::Daemon& next);
+  void publish(std::shared_ptr<const Catalogue> next);
 
   const config::Daemon config_;
   // As last configured; which there are stays as it was at the start.

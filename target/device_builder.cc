@@ -11,10 +11,8 @@ namespace openiser::target {
 
 namespace {
 
-// For what a daemon killed just now has left to the kernel to end.
-constexpr std::chrono::seconds kLockWait{10};
-
-Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
+Result<std::unique_ptr<Store>> open_store(const config::Lun& lun,
+                                          std::chrono::milliseconds lock_wait) {
   switch (lun.kind) {
     case config::Lun::Kind::memory:
       return make_memory_store(lun.size, lun.read_only);
@@ -23,7 +21,7 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun) {
     case config::Lun::Kind::file:
       break;
   }
-  return open_file_store(lun.path, lun.size, lun.read_only, kLockWait);
+  return open_file_store(lun.path, lun.size, lun.read_only, lock_wait);
 }
 
 AccessState access_state_of(config::Portal::Alua configured) {
@@ -42,11 +40,13 @@ AccessState access_state_of(config::Portal::Alua configured) {
   return AccessState::active_optimized;
 }
 
+}  // namespace
+
 std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config::Lun& lun,
-                                        StateFolder* state,
-                                        const std::vector<PortGroupSettings>& groups) {
+                                        const UnitCommons& commons,
+                                        std::chrono::milliseconds lock_wait) {
   const std::string name = target + " LUN " + std::to_string(lun.lun);
-  auto store = open_store(lun);
+  auto store = open_store(lun, lock_wait);
   if (!store) {
     throw StartError(name + ": cannot open " + lun.path + ": " + store.error().message());
   }
@@ -58,21 +58,9 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   settings.vendor = lun.vendor;
   settings.product = lun.product;
   settings.serial = lun.serial;
-  settings.state = state;
-  settings.port_groups = groups;
+  settings.state = commons.state;
+  settings.port_groups = commons.groups;
   return make_logical_unit(target, std::move(settings), std::move(*store));
-}
-
-}  // namespace
-
-CatalogueTarget build_target(const config::Target& target, StateFolder* state,
-                             const std::vector<PortGroupSettings>& groups) {
-  auto device = std::make_shared<TargetDevice>();
-  device->name = normalised_name(target.name);
-  for (const config::Lun& lun : target.luns) {
-    device->units.emplace(lun.lun, build_unit(device->name, lun, state, groups));
-  }
-  return {std::move(device), target.alias, nullptr};
 }
 
 std::vector<PortGroupSettings> port_groups(const config::Daemon& config) {

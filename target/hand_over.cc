@@ -20,7 +20,8 @@ NexusIdentity identity_of(const iscsi::Parameters& parameters, std::uint16_t por
   store_be16(tag.data(), portal_group_tag);
   return {.initiator_port = parameters.initiator_name + ",i,0x" + to_hex(parameters.isid),
           .target_port = normalised_name(parameters.target_name) + ",t,0x" + to_hex(tag),
-          .relative_target_port = portal_group_tag};
+          .relative_target_port = portal_group_tag,
+          .initiator_name = parameters.initiator_name};
 }
 
 }  // namespace
@@ -44,15 +45,22 @@ void ServerConnection::admitted(std::uint16_t tsih) {
   rearm();
 }
 
-// False if the target has gone since it was named. A discovery session needs no nexus.
+// False if the target has gone since it was named, or lets the initiator in no more. A discovery
+// session needs no nexus.
 bool ServerConnection::prepare_nexus() {
   const iscsi::Parameters& parameters = login_->parameters();
   if (parameters.session_type == iscsi::SessionType::discovery) return true;
-  const auto catalogue = context_.catalogue.get();
-  const CatalogueTarget* target = catalogue->find(parameters.target_name);
-  if (!target) return false;
-  nexus_ = make_nexus(target->device, identity_of(parameters, portal_group_tag_), context_.loop,
-                      context_.engine);
+  // A reload tells the sessions there are: what it published before we were one is looked up again.
+  std::shared_ptr<const Catalogue> catalogue;
+  do {
+    nexus_.reset();
+    catalogue = context_.catalogue.get();
+    const CatalogueTarget* target = catalogue->find(parameters.target_name);
+    auto device = target ? target->device_of(parameters.initiator_name) : nullptr;
+    if (!device) return false;
+    nexus_ = make_nexus(std::move(device), identity_of(parameters, arrival_.portal_group_tag),
+                        context_.loop, context_.engine);
+  } while (context_.catalogue.get() != catalogue);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "target/catalogue_builder.h"
 
 namespace openiser::target {
 
@@ -20,14 +21,16 @@ Portals::Portals(rdmap::EventLoop& loop, std::vector<std::unique_ptr<Worker>>& w
     : loop_(loop), workers_(workers), limit_(limit) {}
 
 Result<PortalAddress> Portals::open(const config::Portal& portal) {
-  auto listener = rdmap::Listener::open(
-      loop_, portal.host, portal.port,
-      [this, tag = portal.tag](rdmap::Socket socket) { place(std::move(socket), tag); });
+  auto listener =
+      rdmap::Listener::open(loop_, portal.host, portal.port,
+                            [this, number = listeners_.size(), tag = portal.tag](
+                                rdmap::Socket socket) { place(std::move(socket), number, tag); });
   if (!listener) return listener.error();
   PortalAddress address{.address = (*listener)->address(),
                         .port = (*listener)->port(),
                         .tag = portal.tag,
-                        .wildcard = is_wildcard(portal.host)};
+                        .wildcard = is_wildcard(portal.host),
+                        .redirection = redirection_of(portal.redirect)};
   listeners_.push_back(std::move(*listener));
   return address;
 }
@@ -36,7 +39,7 @@ void Portals::close() {
   listeners_.clear();
 }
 
-void Portals::place(rdmap::Socket socket, std::uint16_t portal_group_tag) {
+void Portals::place(rdmap::Socket socket, std::size_t portal, std::uint16_t portal_group_tag) {
   std::size_t all = 0;
   Worker* least = workers_.front().get();
   for (const auto& worker : workers_) {
@@ -51,7 +54,11 @@ void Portals::place(rdmap::Socket socket, std::uint16_t portal_group_tag) {
     return;  // closes it
   }
   full_ = false;
-  least->adopt(std::move(socket), portal_group_tag);
+  Arrival arrival{.peer_address = socket.peer_address(),
+                  .local_address = socket.local_address(),
+                  .portal_group_tag = portal_group_tag,
+                  .portal = portal};
+  least->adopt(std::move(socket), std::move(arrival));
 }
 
 }  // namespace openiser::target

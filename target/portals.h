@@ -17,12 +17,13 @@ class Portals {
   // `workers` outlive it; there is at least one. `limit`: connections over all of them.
   Portals(rdmap::EventLoop& loop, std::vector<std::unique_ptr<Worker>>& workers, std::size_t limit);
 
+  // In the order of Catalogue::portals.
   Result<PortalAddress> open(const config::Portal& portal);
   // No more connections; those there are stay.
   void close();
 
  private:
-  void place(rdmap::Socket socket, std::uint16_t portal_group_tag);
+  void place(rdmap::Socket socket, std::size_t portal, std::uint16_t portal_group_tag);
 
   rdmap::EventLoop& loop_;
   std::vector<std::unique_ptr<Worker>>& workers_;

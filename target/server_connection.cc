@@ -24,12 +24,10 @@ std::string words(ErrorCode error, const std::string& detail = {}) {
 }  // namespace
 
 ServerConnection::ServerConnection(const ConnectionContext& context, rdmap::Socket socket,
-                                   std::uint16_t portal_group_tag, Owner& owner)
+                                   Arrival arrival, Owner& owner)
     : context_(context),
-      portal_group_tag_(portal_group_tag),
+      arrival_(std::move(arrival)),
       owner_(owner),
-      peer_address_(socket.peer_address()),
-      local_address_(socket.local_address()),
       accepted_at_(context.loop.now()),
       timer_(context.loop, [this] { timer_expired(); }),
       driver_(context.loop, std::move(socket), [this](ErrorCode why) { transport_closed(why); }) {
@@ -120,7 +118,7 @@ iscsi::LoginAuthority::Verdict ServerConnection::identify(const Request& request
                         : iscsi::errc::login_session_missing;
     return verdict;
   }
-  return authorise(*context_.catalogue.get(), request, portal_group_tag_);
+  return authorise(*context_.catalogue.get(), request, arrival_);
 }
 
 void ServerConnection::apply(iscsi::LoginStep step) {
@@ -133,9 +131,11 @@ void ServerConnection::apply(iscsi::LoginStep step) {
 void ServerConnection::ask_admission() {
   const iscsi::Parameters& p = login_->parameters();
   const bool discovery = p.session_type == iscsi::SessionType::discovery;
+  initiator_name_ = p.initiator_name;
   NexusName nexus{p.initiator_name, p.isid, discovery ? "" : normalised_name(p.target_name),
-                  portal_group_tag_};
-  auto ticket = context_.sessions.join(std::move(nexus), peer_address_, context_.loop, *this);
+                  arrival_.portal_group_tag};
+  auto ticket =
+      context_.sessions.join(std::move(nexus), arrival_.peer_address, context_.loop, *this);
   if (!ticket) return apply(login_->refuse(ticket.error()));
   phase_ = Phase::waiting;
   ticket_ = std::move(*ticket);
@@ -159,7 +159,7 @@ void ServerConnection::close_login() {
 // --- full feature phase ---
 
 std::vector<iscsi::TargetRecord> ServerConnection::send_targets(const std::string& name) {
-  return target_records(*context_.catalogue.get(), name, local_address_, portal_group_tag_);
+  return target_records(*context_.catalogue.get(), name, initiator_name_, arrival_);
 }
 
 void ServerConnection::session_ended(ErrorCode why) {
@@ -238,7 +238,7 @@ void ServerConnection::defer(void (ServerConnection::*call)()) {
 }
 
 std::string ServerConnection::who() const {
-  return "connection from " + peer_address_ + " to " + local_address_;
+  return "connection from " + arrival_.peer_address + " to " + arrival_.local_address;
 }
 
 }  // namespace openiser::target

@@ -58,9 +58,8 @@ class ServerConnection final : WireDetector::Client,
     ~Owner() = default;
   };
 
-  // `portal_group_tag`: of the portal it came in at.
-  ServerConnection(const ConnectionContext& context, rdmap::Socket socket,
-                   std::uint16_t portal_group_tag, Owner& owner);
+  ServerConnection(const ConnectionContext& context, rdmap::Socket socket, Arrival arrival,
+                   Owner& owner);
   // Only after connection_finished().
   ~ServerConnection();
 
@@ -115,10 +114,9 @@ class ServerConnection final : WireDetector::Client,
   void start_session(iscsi::Datamover& datamover, const char* wire);
 
   const ConnectionContext context_;
-  const std::uint16_t portal_group_tag_;
+  const Arrival arrival_;
   Owner& owner_;
-  const std::string peer_address_;
-  const std::string local_address_;
+  std::string initiator_name_;  // from the end of the login on
   const Time accepted_at_;
 
   Phase phase_ = Phase::detecting;

@@ -92,6 +92,13 @@ bool SessionManager::exists(std::uint16_t tsih, const std::string& initiator_nam
   return found != sessions_.end() && found->second->info.nexus.initiator_name == initiator_name;
 }
 
+void SessionManager::end_where(const std::function<bool(const SessionInfo&)>& which,
+                               ErrorCode why) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tsih, entry] : sessions_)
+    if (which(entry->info)) entry->end(why);
+}
+
 std::vector<SessionManager::SessionInfo> SessionManager::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<SessionInfo> all;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -97,6 +98,8 @@ class SessionManager {
 
   // Any thread: whether a session of this initiator with that TSIH exists.
   bool exists(std::uint16_t tsih, const std::string& initiator_name) const;
+  // Any thread: those of which `which` says so are to end.
+  void end_where(const std::function<bool(const SessionInfo&)>& which, ErrorCode why);
   // Any thread, ordered by TSIH.
   std::vector<SessionInfo> list() const;
 

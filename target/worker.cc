@@ -46,15 +46,16 @@ void Worker::run(const std::function<void()>& ready) {
   engine_.reset();
 }
 
-void Worker::adopt(rdmap::Socket socket, std::uint16_t portal_group_tag) {
+void Worker::adopt(rdmap::Socket socket, Arrival arrival) {
   ++count_;
   // std::function wants something that can be copied.
-  loop_.post([this, portal_group_tag, shared = std::make_shared<rdmap::Socket>(std::move(socket))] {
+  loop_.post([this, arrival = std::move(arrival),
+              shared = std::make_shared<rdmap::Socket>(std::move(socket))] {
     const ConnectionContext context{loop_,          *engine_,          pool_,
                                     shared_.config, shared_.catalogue, shared_.sessions};
     ServerConnection::Owner& owner = *this;
     auto connection =
-        std::make_unique<ServerConnection>(context, std::move(*shared), portal_group_tag, owner);
+        std::make_unique<ServerConnection>(context, std::move(*shared), arrival, owner);
     ServerConnection* const key = connection.get();
     all_.emplace(key, std::move(connection));
   });

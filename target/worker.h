@@ -29,7 +29,7 @@ class Worker final : ServerConnection::Owner {
   ~Worker();
 
   // Any thread.
-  void adopt(rdmap::Socket socket, std::uint16_t portal_group_tag);
+  void adopt(rdmap::Socket socket, Arrival arrival);
   std::size_t connections() const { return count_; }
   void drain(Duration grace);
   void end_all(ErrorCode why);

@@ -134,7 +134,8 @@ LoginStep InitiatorLogin::Machine::take_status(const LoginResponse& response, By
     }
   }
   const ErrorCode error = error_of_login_status({response.status_class, response.status_detail});
-  if (error == errc::login_redirected && redirect_address_.empty())
+  const bool redirected = error == errc::login_redirected || error == errc::login_moved;
+  if (redirected && redirect_address_.empty())
     return fail(errc::protocol_error, detail + " but no TargetAddress");
   return fail(error, std::move(detail));
 }

@@ -61,6 +61,14 @@ class LoginAuthority {
     std::uint16_t tsih = 0;
     std::uint16_t cid = 0;
   };
+  // To another address (RFC 7143 section 11.13.5, status class 1).
+  struct Redirection {
+    std::string address;  // TargetAddress without group tag: "192.0.2.9:3260"
+    bool permanent = false;
+    bool after_authentication = false;  // at the end of the login, else at its beginning
+
+    friend bool operator==(const Redirection&, const Redirection&) = default;
+  };
   struct Verdict {
     ErrorCode error;  // such as login_target_not_found; none: go on
     std::string target_alias;
@@ -68,6 +76,7 @@ class LoginAuthority {
     // How the initiator has to prove who it is, before anything else is done for it; null: it need
     // not, AuthMethod=None.
     SharedChapSettings chap{};
+    std::optional<Redirection> redirection{};
   };
   virtual Verdict identify(const Request& request) = 0;
 
@@ -129,7 +138,7 @@ class InitiatorLogin {
   std::optional<Time> deadline() const;
 
   const Parameters& parameters() const;
-  // With login_redirected: the TargetAddress given.
+  // With login_redirected and login_moved: the TargetAddress given.
   const std::string& redirect_address() const;
 
  private:

@@ -7,7 +7,7 @@
 //
 // and then grant() or refuse(). One request is answered by exactly one response. Where the
 // authority demands CHAP the security stage does not end, and no other goes on, before it is
-// through.
+// through. A redirection takes the place of the first answer, or of authorize.
 #include <utility>
 
 #include "iscsi/login/login.h"
@@ -51,6 +51,7 @@ class TargetLogin::Machine {
   LoginStep open(const LoginRequest& request);
   LoginStep take_text();
   Negotiator::Verdict identify();
+  Negotiator::Verdict redirect();
   Negotiator::Verdict authenticate();
   Negotiator::Verdict exchange_chap();
   void declare_target();
@@ -188,9 +189,18 @@ Negotiator::Verdict TargetLogin::Machine::identify() {
   admission_ = authority_.identify(
       {p.session_type, p.initiator_name, p.target_name, first_.isid, first_.tsih, first_.cid});
   if (admission_.error) return Negotiator::Fault{admission_.error, {}};
+  if (admission_.redirection && !admission_.redirection->after_authentication) return redirect();
   chap_demanded_ = admission_.chap != nullptr;
   if (chap_demanded_) negotiator_.demand_chap();
   return {};
+}
+
+// RFC 7143 sections 11.13.5 and 13.8: the address alone, without a portal group tag.
+Negotiator::Verdict TargetLogin::Machine::redirect() {
+  const auto& [address, permanent, after] = *admission_.redirection;
+  negotiator_.take_out();
+  negotiator_.declare(Key::target_address, address);
+  return Negotiator::Fault{permanent ? errc::login_moved : errc::login_redirected, address};
 }
 
 void TargetLogin::Machine::declare_target() {
@@ -256,6 +266,10 @@ LoginStep TargetLogin::Machine::conclude() {
   if (unauthenticated()) return fail(errc::login_authentication_failed, "CHAP was left out");
   if (const auto verdict = negotiator_.finish(rdma_connection_))
     return fail(verdict->error, verdict->detail);
+  if (admission_.redirection) {
+    const auto elsewhere = redirect();
+    return fail(elsewhere->error, elsewhere->detail, negotiator_.out().bytes());
+  }
   phase_ = Phase::authorizing;
   LoginStep step;
   step.outcome = LoginStep::Outcome::authorize;

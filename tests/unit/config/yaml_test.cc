@@ -105,20 +105,71 @@ TEST(Yaml, PortalsInAllForms) {
   EXPECT_EQ(portals[3].alua, Portal::Alua::active_optimized);
 }
 
+TEST(Yaml, WhoSeesWhat) {
+  const Loaded loaded = load(
+      "portals: [{address: 'h:1', tag: 1, redirect: '[::1]:9'}, {address: i, tag: 2}]\n"
+      "targets:\n"
+      "  - name: iqn.2026-11.org.example:disk1\n"
+      "    initiators:\n"
+      "      - iqn.2026-11.org.example:a\n"
+      "      - {name: 'iqn.2026-11.org.example:b*', read_only: true,\n"
+      "         auth: {users: [{name: u, secret_file: s}]},\n"
+      "         luns: [{lun: 0, disk: 300}, {lun: 16383, disk: 1, read_only: yes}]}\n"
+      "    networks: [192.0.2.0/24, {network: '2001:db8::/33'}, 127.0.0.1]\n"
+      "    portal_groups: [2, {tag: 1}]\n"
+      "    redirect: {address: 'other', permanent: yes, after_authentication: yes}\n"
+      "    luns: [{lun: 1, file: a}, {lun: 300, file: b}]\n"
+      "discovery_initiators: ['*']\n"
+      "discovery_networks: ['::/0']\n");
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const Daemon& d = loaded.daemon;
+  EXPECT_EQ(d.portals[0].redirect.host, "::1");
+  EXPECT_EQ(d.portals[0].redirect.port, 9);
+  EXPECT_FALSE(d.portals[0].redirect.permanent);
+  EXPECT_EQ(d.portals[1].redirect.host, "");
+  const Target& t = d.targets[0];
+  ASSERT_EQ(t.initiators.size(), 2U);
+  EXPECT_EQ(t.initiators[0].name, "iqn.2026-11.org.example:a");
+  EXPECT_FALSE(t.initiators[0].read_only);
+  EXPECT_TRUE(t.initiators[0].luns.empty() && t.initiators[0].auth.users.empty());
+  EXPECT_EQ(t.initiators[1].name, "iqn.2026-11.org.example:b*");
+  EXPECT_TRUE(t.initiators[1].read_only);
+  EXPECT_EQ(t.initiators[1].auth.users.at(0).name, "u");
+  ASSERT_EQ(t.initiators[1].luns.size(), 2U);
+  EXPECT_EQ(t.initiators[1].luns[0].disk, 300);
+  EXPECT_FALSE(t.initiators[1].luns[0].read_only);
+  EXPECT_EQ(t.initiators[1].luns[1].lun, 16383);
+  EXPECT_TRUE(t.initiators[1].luns[1].read_only);
+  ASSERT_EQ(t.networks.size(), 3U);
+  EXPECT_EQ(t.networks[0].prefix, 96 + 24);
+  EXPECT_EQ(t.networks[0].address[12], 192);
+  EXPECT_EQ(t.networks[1].prefix, 33);
+  EXPECT_EQ(t.networks[1].address[0], 0x20);
+  EXPECT_EQ(t.networks[2].prefix, 128);
+  ASSERT_EQ(t.portal_groups.size(), 2U);
+  EXPECT_EQ(t.portal_groups[0].tag, 2);
+  EXPECT_EQ(t.redirect.host, "other");
+  EXPECT_EQ(t.redirect.port, 3260);
+  EXPECT_TRUE(t.redirect.permanent && t.redirect.after_authentication);
+  EXPECT_EQ(d.discovery_initiators.at(0).name, "*");
+  EXPECT_EQ(d.discovery_networks.at(0).prefix, 0);
+}
+
 TEST(Yaml, EveryOptionIsRead) {
-  const Loaded loaded = load(kMinimal +
-                             "negotiation: {rdma_extensions: no, header_digest: off, data_digest: "
-                             "false, immediate_data: false, initial_r2t: true,\n"
-                             "  max_recv_data_segment_length: 1k, target_recv_data_segment_length: "
-                             "2k, max_burst_length: 4k, first_burst_length: 3k,\n"
-                             "  max_outstanding_r2t: 5}\n"
-                             "rdma: {crc: false, markers: true, inbound_reads: 1, outbound_reads: "
-                             "2, base_offset: solicited-part, dialect: rfc5046}\n"
-                             "limits: {threads: 3, connections: 4, command_window: 5, "
-                             "session_buffers: 6MiB, login_timeout: 7s, nop_interval: 0,\n"
-                             "  nop_timeout: 1m, drain_timeout: 1h}\n"
-                             "store_engine: threads\n"
-                             "log_level: debug\n");
+  const Loaded loaded =
+      load(kMinimal +
+           "negotiation: {rdma_extensions: no, header_digest: off, data_digest: "
+           "false, immediate_data: false, initial_r2t: true,\n"
+           "  max_recv_data_segment_length: 1k, target_recv_data_segment_length: "
+           "2k, max_burst_length: 4k, first_burst_length: 3k,\n"
+           "  max_outstanding_r2t: 5}\n"
+           "rdma: {crc: false, markers: true, inbound_reads: 1, outbound_reads: "
+           "2, base_offset: solicited-part, dialect: rfc5046}\n"
+           "limits: {threads: 3, connections: 4, command_window: 5, idle_timeout: 2h, "
+           "session_buffers: 6MiB, login_timeout: 7s, nop_interval: 0,\n"
+           "  nop_timeout: 1m, drain_timeout: 1h}\n"
+           "store_engine: threads\n"
+           "log_level: debug\n");
   ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
   const Daemon& d = loaded.daemon;
   EXPECT_FALSE(d.negotiation.rdma_extensions || d.negotiation.header_digest ||
@@ -129,6 +180,7 @@ TEST(Yaml, EveryOptionIsRead) {
   EXPECT_EQ(d.negotiation.max_burst_length, 4096U);
   EXPECT_EQ(d.negotiation.first_burst_length, 3072U);
   EXPECT_EQ(d.negotiation.max_outstanding_r2t, 5);
+  EXPECT_EQ(d.limits.idle_timeout, 7200U);
   EXPECT_FALSE(d.rdma.crc);
   EXPECT_TRUE(d.rdma.markers);
   EXPECT_EQ(d.rdma.inbound_reads, 1);
@@ -197,6 +249,50 @@ std::string with_lun(const std::string& lun) {
   return kPortals + "targets:\n  - name: iqn.2026-11.org.example:d\n    luns:\n      - {" + lun +
          "}\n";
 }
+
+// Line 3 of a target of LUN 0.
+std::string with_target(const std::string& line) {
+  return kPortals + "targets:\n  - " + line +
+         "\n    name: iqn.2026-11.org.example:d\n    luns: [{lun: 0, file: a}]\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Access, OneFault,
+    testing::Values(
+        FaultRow{with_target("initiators: []"), "3:5 initiators is a list of at least one"},
+        FaultRow{with_target("initiators: [host]"), "3:18 name: \"host\" is no iSCSI name"},
+        FaultRow{with_target("initiators: ['IQN.*']"), "3:18 name: \"IQN.*\" has capitals"},
+        FaultRow{with_target("initiators: ['a *']"), "3:18 name: \"a *\" has capitals, spaces"},
+        FaultRow{with_target("initiators: ['" + std::string(224, '*') + "']"),
+                 "3:18 name: a pattern of more than 223 bytes"},
+        FaultRow{with_target("initiators: ['*', '*']"), "3:23 an initiator that line 3 has"},
+        FaultRow{with_target("initiators: [{read_only: yes}]"), "3:18 name is missing"},
+        FaultRow{with_target("initiators: [{name: '*', luns: []}]"), "3:30 luns is a list"},
+        FaultRow{with_target("initiators: [{name: '*', luns: [{lun: 0}]}]"),
+                 "3:37 disk is missing"},
+        FaultRow{with_target("initiators: [{name: '*', luns: [{lun: 16384, disk: 0}]}]"),
+                 "3:43 lun: 16384 is out of range; write 0 to 16383"},
+        FaultRow{with_target("initiators: [{name: '*', luns: [{lun: 0, disk: 1}]}]"),
+                 "3:46 disk 1 is no lun of the target"},
+        FaultRow{with_target("initiators: [{name: '*', auth: {users: []}}]"), "3:37 users is a"},
+        FaultRow{with_target("networks: [10.0.0.1/8]"), "3:16 network: \"10.0.0.1/8\" has bits"},
+        FaultRow{with_target("networks: [10.0.0.0/33]"),
+                 "3:16 network: \"10.0.0.0/33\" has no prefix length from 0 to 32"},
+        FaultRow{with_target("networks: ['2001:db8::/129']"),
+                 "3:16 network: \"2001:db8::/129\" has no prefix length from 0 to 128"},
+        FaultRow{with_target("networks: [10.0.0.0/]"), "3:16 network: \"10.0.0.0/\" has no prefix"},
+        FaultRow{with_target("networks: [somewhere]"), "3:16 network: \"somewhere\" is no network"},
+        FaultRow{with_target("networks: ['[::1]']"), "3:16 network: \"[::1]\" is no network"},
+        FaultRow{with_target("portal_groups: [2]"), "3:21 no portal has the tag 2"},
+        FaultRow{with_target("portal_groups: [1, 1]"), "3:24 a tag that line 3 has already"},
+        FaultRow{with_target("portal_groups: [x]"), "3:21 tag: \"x\" is no whole number"},
+        FaultRow{with_target("redirect: {permanent: yes}"), "3:5 address is missing"},
+        FaultRow{with_target("redirect: {address: ':3260'}"), "3:16 an address to go to without"},
+        FaultRow{with_target("redirect: ':3260'"), "3:5 an address to go to without"},
+        FaultRow{with_target("redirect: 'h:0'"), "3:5 an address to go to without"},
+        FaultRow{kMinimal + "discovery_initiators: [{name: '*', read_only: yes}]\n",
+                 "6:36 unknown key \"read_only\""},
+        FaultRow{kMinimal + "discovery_networks: []\n", "6:1 discovery_networks is a list"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Files, OneFault,
@@ -405,7 +501,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 9U + 4 + 4 + 2 * 6 + 10 + 10 + 7 + 8);
+  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 13 + 2 + 2 + 2 * 6 + 10 + 10 + 7 + 9);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);

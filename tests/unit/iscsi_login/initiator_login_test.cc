@@ -414,15 +414,17 @@ TEST(InitiatorLogin, ARedirectNamesTheOtherAddress) {
     Initiator initiator;
     initiator.hear(with_status(initiator, status),
                    "TargetAddress=[2001:db8::1]:3261|TargetAddress=10.0.0.1|");
-    EXPECT_EQ(initiator.step.error, errc::login_redirected);
+    EXPECT_EQ(initiator.step.error, status == 0x0102 ? errc::login_moved : errc::login_redirected);
     EXPECT_EQ(initiator.login.redirect_address(), "[2001:db8::1]:3261");
   }
 }
 
 TEST(InitiatorLogin, ARedirectToNowhereIsAnError) {
-  Initiator initiator;
-  initiator.hear(with_status(initiator, 0x0101), "");
-  EXPECT_EQ(initiator.step.error, errc::protocol_error);
+  for (const int status : {0x0101, 0x0102}) {
+    Initiator initiator;
+    initiator.hear(with_status(initiator, status), "");
+    EXPECT_EQ(initiator.step.error, errc::protocol_error);
+  }
 }
 
 // --- RDMA ---

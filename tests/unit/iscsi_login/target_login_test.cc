@@ -53,6 +53,36 @@ TEST(TargetLogin, AVerdictAgainstItEndsTheLoginWithItsStatus) {
   }
 }
 
+// RFC 7143 section 11.13.5: with the address and nothing else.
+TEST(TargetLogin, RedirectsBeforeAnythingElse) {
+  for (const bool permanent : {false, true}) {
+    for (const int stage : {0, 1}) {
+      Target target;
+      target.authority.verdict.target_alias = "My disk";
+      target.authority.verdict.chap = std::make_shared<const iscsi::ChapSettings>();
+      target.authority.verdict.redirection = {"[2001:db8::1]:3261", permanent, false};
+      const LoginStep step =
+          target.take(stage, stage == 0 ? 1 : 3,
+                      names(stage == 0 ? "AuthMethod=CHAP|" : "MaxBurstLength=1024|"));
+      EXPECT_EQ(step.outcome, Outcome::failed);
+      EXPECT_EQ(step.error, permanent ? errc::login_moved : errc::login_redirected);
+      EXPECT_EQ(status_of(response_in(step)), permanent ? 0x0102 : 0x0101);
+      EXPECT_FALSE(response_in(step).transit);
+      EXPECT_EQ(text_in(step), "TargetAddress=[2001:db8::1]:3261|");
+    }
+  }
+}
+
+TEST(TargetLogin, RedirectsInPlaceOfTheLastAnswer) {
+  Target target;
+  target.authority.verdict.redirection = {"192.0.2.9:3260", false, true};
+  EXPECT_EQ(status_of(response_in(target.take(0, 1, names("AuthMethod=None|")))), 0);
+  const LoginStep step = target.take(1, 3, "InitialR2T=Yes|");
+  EXPECT_EQ(step.error, errc::login_redirected);
+  EXPECT_EQ(status_of(response_in(step)), 0x0101);
+  EXPECT_EQ(text_in(step), "TargetAddress=192.0.2.9:3260|");
+}
+
 TEST(TargetLogin, AliasAndPortalGroupGoWithTheFirstAnswer) {
   Target target;
   target.authority.verdict.target_alias = "My disk";

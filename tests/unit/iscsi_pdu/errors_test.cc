@@ -28,21 +28,14 @@ TEST(IscsiErrors, UnknownValuesHaveAText) {
 // RFC 7143 section 11.13.5, whole.
 TEST(IscsiErrors, LoginStatusOfEachLoginErrorAndBack) {
   const std::pair<errc, int> table[] = {
-      {errc::login_redirected, 0x0101},
-      {errc::login_initiator_error, 0x0200},
-      {errc::login_authentication_failed, 0x0201},
-      {errc::login_authorization_failed, 0x0202},
-      {errc::login_target_not_found, 0x0203},
-      {errc::login_target_removed, 0x0204},
-      {errc::login_unsupported_version, 0x0205},
-      {errc::login_too_many_connections, 0x0206},
-      {errc::login_missing_parameter, 0x0207},
-      {errc::login_cannot_include, 0x0208},
-      {errc::login_session_type, 0x0209},
-      {errc::login_session_missing, 0x020a},
-      {errc::login_invalid_request, 0x020b},
-      {errc::login_target_error, 0x0300},
-      {errc::login_service_unavailable, 0x0301},
+      {errc::login_redirected, 0x0101},           {errc::login_moved, 0x0102},
+      {errc::login_initiator_error, 0x0200},      {errc::login_authentication_failed, 0x0201},
+      {errc::login_authorization_failed, 0x0202}, {errc::login_target_not_found, 0x0203},
+      {errc::login_target_removed, 0x0204},       {errc::login_unsupported_version, 0x0205},
+      {errc::login_too_many_connections, 0x0206}, {errc::login_missing_parameter, 0x0207},
+      {errc::login_cannot_include, 0x0208},       {errc::login_session_type, 0x0209},
+      {errc::login_session_missing, 0x020a},      {errc::login_invalid_request, 0x020b},
+      {errc::login_target_error, 0x0300},         {errc::login_service_unavailable, 0x0301},
       {errc::login_out_of_resources, 0x0302},
   };
   for (const auto& [error, code] : table) {
@@ -53,7 +46,7 @@ TEST(IscsiErrors, LoginStatusOfEachLoginErrorAndBack) {
 }
 
 TEST(IscsiErrors, PermanentMoveIsARedirectToo) {
-  EXPECT_EQ(error_of_login_status({1, 2}), errc::login_redirected);
+  EXPECT_EQ(error_of_login_status({1, 2}), errc::login_moved);
 }
 
 TEST(IscsiErrors, StatusClassDecidesForUnknownDetails) {

@@ -48,6 +48,28 @@ TEST(Credentials, AreReadFromTheirFiles) {
   EXPECT_FALSE(read.discovery->target);
 }
 
+TEST(Credentials, OfOneInitiatorAreItsOwn) {
+  const SecretFiles files;
+  auto config = config_with(files.auth());
+  config::Initiator own, plain;
+  own.name = "iqn.2026-11.org.example:own";
+  own.auth.users = {files.account("owner", "a-secret-of-its-own")};
+  plain.name = "iqn.2026-11.org.example:*";
+  config.targets[0].initiators = {own, plain};
+  const Credentials read = load_credentials(config);
+  ASSERT_TRUE(read.faults.empty()) << read.faults.front().message;
+  ASSERT_EQ(read.initiators.size(), 1U);
+  const auto& [names, chap] = *read.initiators.begin();
+  EXPECT_EQ(names.first, "iqn.2026-11.org.example:disk1");
+  EXPECT_EQ(names.second, own.name);
+  ASSERT_EQ(chap->initiators.size(), 1U);
+  EXPECT_EQ(chap->initiators[0].name, "owner");
+  EXPECT_FALSE(chap->target) << "unless it names one";
+  // Compared with all others, too.
+  config.targets[0].initiators[0].auth.mutual = files.account("back", test::kAliceSecret);
+  EXPECT_EQ(load_credentials(config).faults.size(), 1U);
+}
+
 TEST(Credentials, TellEveryFaultWithItsPlace) {
   const SecretFiles files;
   config::Auth auth = files.auth();

@@ -91,6 +91,27 @@ TEST_F(SessionManagerTest, TheLastOfSeveralReinstatementsWins) {
   EXPECT_TRUE(c.tsih);
 }
 
+// Those that wait are meant as well; whoever is told goes as ever.
+TEST_F(SessionManagerTest, EndsThoseThatAreChosen) {
+  join(a);
+  join(b);
+  join(c, nexus(9));
+  std::size_t asked = 0;
+  manager.end_where(
+      [&](const SessionManager::SessionInfo& session) {
+        ++asked;
+        EXPECT_EQ(session.peer_address, "192.0.2.1:1000");
+        return session.nexus.isid == nexus(1).isid;
+      },
+      errc::terminated);
+  settle();
+  EXPECT_EQ(asked, 3u);
+  EXPECT_EQ(a.ended.back(), errc::terminated);
+  EXPECT_EQ(b.ended, std::vector{make_error_code(errc::terminated)});
+  EXPECT_TRUE(c.ended.empty());
+  EXPECT_EQ(manager.list().size(), 3u) << "until they have gone";
+}
+
 TEST_F(SessionManagerTest, OneThatWaitsMayGoFirst) {
   join(a);
   join(b);
