@@ -109,6 +109,10 @@ class Datamover {
   // connection_terminate_notify() follows.
   virtual void connection_terminate(ErrorCode why = {}) = 0;
 
+  // Notice_Key_Values, in full feature phase: the peer has declared that it takes data segments of
+  // so many bytes from now on (RFC 7143 section 13.12). Nothing under iSER, where it may not.
+  virtual void notice_max_send_data_segment(std::uint32_t bytes) { (void)bytes; }
+
   // Largest data segment of a control-type PDU we may send now (declared by the peer), in bytes.
   virtual std::uint32_t max_send_data_segment() const = 0;
 };

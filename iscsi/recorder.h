@@ -30,6 +30,9 @@ class Recorder final : public Datamover, public DatamoverClient {
   void deallocate_task_resources(std::uint32_t initiator_task_tag) override;
   void flush() override { datamover_.flush(); }
   void connection_terminate(ErrorCode why) override;
+  void notice_max_send_data_segment(std::uint32_t bytes) override {
+    datamover_.notice_max_send_data_segment(bytes);
+  }
   std::uint32_t max_send_data_segment() const override;
 
   void control_notify(ControlPdu pdu) override;

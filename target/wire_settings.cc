@@ -44,6 +44,7 @@ iscsi::TargetSessionLimits session_limits(const config::Limits& limits) {
   s.buffer_bytes = limits.session_buffers;
   s.nop_interval = seconds(limits.nop_interval);
   s.nop_timeout = seconds(limits.nop_timeout);
+  s.idle_timeout = seconds(limits.idle_timeout);
   return s;
 }
 

@@ -269,6 +269,9 @@ void InitiatorSessionImpl::text_response(const ControlPdu& pdu) {
   if (!job.answer.add(pdu.data.bytes()) || ++job.pdus > kMaxTextPdus)
     return finish_text(errc::text_too_long);
   if (response->final) {
+    const auto segment = declared_data_segment(job.answer.text(), parameters_);
+    if (!segment) return finish_text(segment.error());
+    if (*segment) datamover_.notice_max_send_data_segment(**segment);
     auto records = parse_target_records(job.answer.text());
     return records ? finish_text({}, *std::move(records)) : finish_text(records.error());
   }

@@ -16,6 +16,7 @@ class KeepAlive {
       : interval_(interval), timeout_(timeout), heard_(now) {}
 
   void heard(Time now) { heard_ = now; }
+  Time last_heard() const { return heard_; }
   // The answer to our ping has come. The next one may be due before the answer was.
   void answered() { waiting_ = false; }
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "iscsi/errors.h"
+#include "iscsi/login/key_table.h"
 
 namespace openiser::iscsi {
 namespace {
@@ -12,8 +15,6 @@ constexpr std::string_view kSendTargets = "SendTargets";
 constexpr std::string_view kTargetName = "TargetName";
 constexpr std::string_view kTargetAddress = "TargetAddress";
 constexpr std::string_view kAll = "All";
-constexpr std::string_view kReject = "Reject";
-constexpr std::string_view kNotUnderstood = "NotUnderstood";
 
 // The name to look up, or nothing if `value` may not be asked for in a session of this type:
 // discovery has no target of its own, a normal session no other.
@@ -31,21 +32,45 @@ void write_record(const TargetRecord& record, TextWriter& out) {
   for (const std::string& address : record.addresses) out.add(kTargetAddress, address);
 }
 
+// Whether the key means nothing in a session of this kind (RFC 7143 section 13).
+bool is_irrelevant(const KeySpec& spec, const Parameters& parameters) {
+  const bool discovery = parameters.session_type == SessionType::discovery;
+  return (discovery && has(spec.irrelevant, Irrelevant::discovery)) ||
+         (parameters.rdma_extensions && has(spec.irrelevant, Irrelevant::with_rdma)) ||
+         (!parameters.rdma_extensions && has(spec.irrelevant, Irrelevant::without_rdma));
+}
+
+// Of a key that is not SendTargets: what it is answered with; nothing to a declaration that is in
+// order (RFC 7143 sections 6.2 and 6.4).
+std::string_view judge(const TextPair& pair, const Parameters& parameters, TextAnswer& answer) {
+  const KeySpec* spec = find_key(pair.key);
+  if (!spec) return kNotUnderstood;
+  if (spec->use != Use::all || spec->sender == Sender::target) return kReject;
+  if (is_irrelevant(*spec, parameters)) return kIrrelevant;
+  if (spec->key != Key::max_recv_data_segment_length)
+    return is_text_of(spec->type, pair.value) ? std::string_view() : kReject;
+  answer.max_recv_data_segment_length = parse_value(*spec, pair.value);
+  return answer.max_recv_data_segment_length ? std::string_view() : kReject;
+}
+
 }  // namespace
 
-Result<std::string> answer_text(
+Result<TextAnswer> answer_text(
     Bytes request, const Parameters& parameters,
     const std::function<std::vector<TargetRecord>(const std::string& name)>& look_up) {
   const auto pairs = parse_text(request);
   if (!pairs) return pairs.error();
   TextWriter out;
-  bool asked = false;
+  TextAnswer answer;
+  std::set<std::string_view> seen;
   for (const TextPair& pair : *pairs) {
+    // Unknown keys are not ours to compare.
+    if (find_key(pair.key) && !seen.insert(pair.key).second) return errc::duplicate_key;
     if (pair.key != kSendTargets) {
-      out.add(pair.key, kNotUnderstood);
+      const std::string_view word = judge(pair, parameters, answer);
+      if (!word.empty()) out.add(pair.key, word);
       continue;
     }
-    if (std::exchange(asked, true)) return errc::duplicate_key;
     const auto name = name_to_look_up(pair.value, parameters);
     if (!name) {
       out.add(kSendTargets, kReject);
@@ -54,7 +79,24 @@ Result<std::string> answer_text(
       for (const TargetRecord& record : look_up(*name)) write_record(record, out);
     }
   }
-  return out.take();
+  answer.text = out.take();
+  return answer;
+}
+
+Result<std::optional<std::uint32_t>> declared_data_segment(Bytes text,
+                                                           const Parameters& parameters) {
+  const KeySpec& spec = spec_of(Key::max_recv_data_segment_length);
+  const std::string start = std::string(spec.name) + "=";
+  std::string_view rest = as_text(text);
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (!line.starts_with(start) || is_irrelevant(spec, parameters)) continue;
+    const auto value = parse_value(spec, line.substr(start.size()));
+    if (!value) return errc::negotiation_failed;
+    return value;
+  }
+  return std::nullopt;
 }
 
 Result<std::vector<TargetRecord>> parse_target_records(Bytes text) {

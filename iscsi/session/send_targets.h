@@ -1,7 +1,10 @@
-// SendTargets in words: from target records to text and back (RFC 7143 Appendix C).
+// What Text Requests of full feature phase say, and their answers (RFC 7143 section 11.10 and
+// Appendix C): SendTargets, from target records to text and back, and what may be declared anew.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +17,23 @@
 
 namespace openiser::iscsi {
 
-// The target's answer to the text of a Text Request in full feature phase, of which SendTargets is
-// the only key we know. `look_up`: records by target name, "" for all.
-Result<std::string> answer_text(
+struct TextAnswer {
+  std::string text;
+  // The initiator takes data segments of this size once the exchange is over.
+  std::optional<std::uint32_t> max_recv_data_segment_length;
+};
+
+// The target's answer to the text of a Text Request in full feature phase. Keys that belong to
+// login, or to a target, are answered Reject; unknown ones NotUnderstood. `look_up`: records by
+// target name, "" for all.
+Result<TextAnswer> answer_text(
     Bytes request, const Parameters& parameters,
     const std::function<std::vector<TargetRecord>(const std::string& name)>& look_up);
+
+// MaxRecvDataSegmentLength in the target's text, if it may declare it here;
+// errc::negotiation_failed if the value is none.
+Result<std::optional<std::uint32_t>> declared_data_segment(Bytes text,
+                                                           const Parameters& parameters);
 
 // The initiator's reading of the whole answer. Fails with errc::negotiation_failed if the target
 // does not do SendTargets.

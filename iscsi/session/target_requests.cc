@@ -109,6 +109,7 @@ bool TargetSessionImpl::scsi_command(ControlPdu& pdu) {
   if (command->immediate && immediate_tasks_ >= limits_.immediate_commands)
     return refuse(pdu, RejectReason::immediate_command_reject);
   take_place(command->immediate);
+  busy_ = keep_alive_.last_heard();
   open_task(*command, *ahs).execute(std::move(pdu.data));
   return true;
 }
@@ -177,13 +178,19 @@ bool TargetSessionImpl::text_request(const ControlPdu& pdu) {
   if (!request) return false;
   const std::uint32_t tag = request->initiator_task_tag;
   if (tag_in_use(tag) && !text_.is_open(tag)) return refuse(pdu, RejectReason::task_in_progress);
+  if (request->target_transfer_tag == kReservedTag) declared_data_segment_.reset();
   const auto piece = text_.receive(*request, pdu.data.bytes(), sender_.max_data_segment(),
                                    sender_.fresh_transfer_tag());
   if (!piece)
     return refuse(pdu, reject_reason_of(piece.error()).value_or(RejectReason::protocol_error));
+  busy_ = keep_alive_.last_heard();
   take_place(request->immediate);
   free_place(request->immediate);
   sender_.respond(piece->response, piece->text.empty() ? Buffer() : Buffer::copy_of(piece->text));
+  if (piece->response.final && declared_data_segment_) {
+    datamover_.notice_max_send_data_segment(*declared_data_segment_);
+    declared_data_segment_.reset();
+  }
   return true;
 }
 

@@ -49,10 +49,16 @@ TargetSessionImpl::TargetSessionImpl(const Parameters& parameters, Datamover& da
       pool_(limits.buffer_bytes),
       management_(*this),
       text_([this](Bytes request) {
-        return answer_text(request, parameters_,
-                           [this](const std::string& name) { return host_.send_targets(name); });
+        auto answer = answer_text(request, parameters_, [this](const std::string& name) {
+          return host_.send_targets(name);
+        });
+        if (!answer) return Result<std::string>(answer.error());
+        if (answer->max_recv_data_segment_length)
+          declared_data_segment_ = answer->max_recv_data_segment_length;
+        return Result<std::string>(std::move(answer->text));
       }),
       keep_alive_(limits.nop_interval, limits.nop_timeout, host.now()),
+      busy_(host.now()),
       tasks_(std::size_t{limits.command_window} + limits.immediate_commands) {
   ISER_ASSERT(handler || parameters.session_type == SessionType::discovery);
   aborted_tags_.fill(kReservedTag);
@@ -211,7 +217,7 @@ std::optional<Time> TargetSessionImpl::deadline() const {
   if (connection_gone_) return {};
   if (terminated_) return closing_deadline_;
   if (!is_running()) return logout_deadline_;
-  return earlier(logout_deadline_, keep_alive_.due());
+  return earlier(earlier(logout_deadline_, keep_alive_.due()), idle_deadline());
 }
 
 void TargetSessionImpl::expired(Time now) {
@@ -225,7 +231,20 @@ void TargetSessionImpl::expired(Time now) {
     end(errc::terminated);
   } else if (is_running()) {
     keep_alive(now);
+    if (const auto idle = idle_deadline(); idle && now >= *idle) end_idleness(now);
   }
+}
+
+// Moves later with every command, as KeepAlive::due() does.
+std::optional<Time> TargetSessionImpl::idle_deadline() const {
+  if (limits_.idle_timeout == Duration::zero() || state_ != ConnectionState::logged_in) return {};
+  return busy_ + limits_.idle_timeout;
+}
+
+void TargetSessionImpl::end_idleness(Time now) {
+  if (tasks_alive() == 0) return request_logout(limits_.nop_timeout);
+  busy_ = now;
+  host_.deadline_changed();
 }
 
 void TargetSessionImpl::keep_alive(Time now) {

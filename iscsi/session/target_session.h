@@ -117,6 +117,9 @@ struct TargetSessionLimits {
   std::size_t buffer_bytes = std::size_t{64} << 20;  // data buffers on lease at one time
   Duration nop_interval = std::chrono::seconds(30);  // silence before a NOP-In ping; zero: never
   Duration nop_timeout = std::chrono::seconds(30);   // without an answer the connection ends
+  // Without a SCSI command or Text Request the initiator is asked to log out, for which it has
+  // nop_timeout; zero: never.
+  Duration idle_timeout = Duration::zero();
 };
 
 class TargetSession : public DatamoverClient {

@@ -60,6 +60,8 @@ class TargetSessionImpl final : public TargetSession,
   void finish_logout();
   void finish_session();
   void keep_alive(Time now);
+  std::optional<Time> idle_deadline() const;
+  void end_idleness(Time now);
   void begin_turn();
 
   // --- requests (target_requests.cc). Each says whether the PDU was taken; if not it has been
@@ -115,7 +117,10 @@ class TargetSessionImpl final : public TargetSession,
   BufferPool pool_;
   TaskManagement management_;
   TextService text_;
+  // Of the text exchange under way; holds once that is over.
+  std::optional<std::uint32_t> declared_data_segment_;
   KeepAlive keep_alive_;
+  Time busy_;  // when something was last asked for
   std::uint32_t ping_tag_ = kReservedTag;
 
   // Tasks by tag; those in `ended_` are no longer among them but not yet reused.

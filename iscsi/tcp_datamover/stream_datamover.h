@@ -41,6 +41,9 @@ class StreamDatamover : public TcpDatamover, protected PduFramer::Client {
   std::uint32_t max_send_data_segment() const override {
     return parameters_.max_send_data_segment_length;
   }
+  void notice_max_send_data_segment(std::uint32_t bytes) override {
+    parameters_.max_send_data_segment_length = bytes;
+  }
 
   void attach(StreamHost* host) override;
   std::size_t receive_space(std::span<MutableBytes> into) override;
@@ -74,7 +77,7 @@ class StreamDatamover : public TcpDatamover, protected PduFramer::Client {
     return parameters_.max_send_data_segment_length & ~std::uint32_t{3};
   }
 
-  const Parameters parameters_;
+  Parameters parameters_;
   PduFramer framer_;
   PduWriter writer_;
 

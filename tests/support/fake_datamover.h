@@ -58,6 +58,7 @@ class FakeDatamover final : public Datamover {
 
   // --- how it behaves ---
   std::uint32_t max_segment = 8192;
+  void notice_max_send_data_segment(std::uint32_t bytes) override { max_segment = bytes; }
   std::uint32_t data_in_size = 8192;
 
   // --- up-calls ---

@@ -307,6 +307,33 @@ TEST_F(InitiatorRequest, NegotiationRequestIsHonouredWithEmptyText) {
   EXPECT_FALSE(datamover.terminated());
 }
 
+// RFC 7143 section 13.12: the target says how much it takes now.
+TEST_F(InitiatorRequest, ATargetMayDeclareItsDataSegmentLengthAnew) {
+  for (const auto& [text, segment] :
+       {std::pair("MaxRecvDataSegmentLength=512", 512u),
+        std::pair("MaxRecvDataSegmentLength=65536", 65536u), std::pair("X-vendor=1", 65536u),
+        std::pair("MaxRecvDataSegmentLength=511", 65536u)}) {
+    AsyncMessage message;
+    message.event = 4;
+    datamover.deliver(numbered(message));
+    const auto pdu = datamover.take<TextRequest>();
+    answer_text(pdu.initiator_task_tag, std::string(text) + '\0', true, kReservedTag);
+    EXPECT_EQ(datamover.max_segment, segment);
+    EXPECT_FALSE(datamover.terminated());
+  }
+}
+
+TEST_F(InitiatorRequest, VendorEventsAreToldAndNothingElse) {
+  for (const int event : {5, 6, 100, 248, 255}) {
+    AsyncMessage message;
+    message.event = static_cast<std::uint8_t>(event);
+    datamover.deliver(numbered(message), random_bytes(12));
+    EXPECT_EQ(host.messages.back().event, event);
+    EXPECT_TRUE(datamover.sent.empty());
+    EXPECT_FALSE(datamover.terminated());
+  }
+}
+
 // --- Reject ---
 
 TEST_F(InitiatorRequest, RejectWithoutAHeaderEndsTheSession) {

@@ -130,6 +130,76 @@ TEST_F(TargetEnd, BuffersOutliveTheSession) {
 }
 
 // RFC 7143 section 8.1.2
+// --- idleness ---
+
+class TargetIdle : public TargetFixture {
+ protected:
+  TargetIdle() {
+    limits.idle_timeout = std::chrono::seconds(60);
+    limits.nop_timeout = std::chrono::seconds(7);
+    start();
+  }
+  void pass(int seconds) {
+    host.clock.advance(std::chrono::seconds(seconds));
+    session->expired(host.now());
+  }
+  Duration left() const { return *session->deadline() - host.now(); }
+};
+
+TEST_F(TargetIdle, AnInitiatorIsAskedToLogOut) {
+  EXPECT_EQ(left(), std::chrono::seconds(60));
+  pass(59);
+  EXPECT_TRUE(datamover.sent.empty());
+  pass(1);
+  const auto message = datamover.take<AsyncMessage>();
+  EXPECT_EQ(message.event, 1);
+  EXPECT_EQ(message.parameter3, 7);
+  EXPECT_EQ(left(), std::chrono::seconds(7));
+  pass(7);
+  EXPECT_EQ(datamover.take<AsyncMessage>().event, 2) << "the connection is dropped";
+  EXPECT_TRUE(datamover.terminated());
+  datamover.drop({});
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::terminated});
+}
+
+TEST_F(TargetIdle, WhoLogsOutWhenAskedIsAnswered) {
+  pass(60);
+  datamover.take<AsyncMessage>();
+  LogoutRequest logout;
+  logout.immediate = true;
+  logout.initiator_task_tag = 9;
+  logout.cmd_sn = cmd_sn;
+  datamover.deliver(logout);
+  EXPECT_EQ(datamover.take<LogoutResponse>().response, 0);
+}
+
+TEST_F(TargetIdle, CommandsAreNoIdlenessButPingsAre) {
+  handler.on_execute = [](TargetTask& task) { task.finish(0, {}, 0); };
+  pass(50);
+  datamover.deliver(command(1));
+  datamover.take<ScsiResponse>();
+  EXPECT_EQ(left(), std::chrono::seconds(60));
+  pass(50);
+  NopOut nop;
+  nop.immediate = true;
+  nop.initiator_task_tag = 9;
+  nop.cmd_sn = cmd_sn;
+  datamover.deliver(nop);
+  datamover.take<NopIn>();
+  EXPECT_EQ(left(), std::chrono::seconds(10));
+}
+
+TEST_F(TargetIdle, ATaskUnderWayIsNoIdleness) {
+  datamover.deliver(command(1));
+  pass(60);
+  EXPECT_TRUE(datamover.sent.empty());
+  EXPECT_EQ(left(), std::chrono::seconds(60));
+  handler.executed.at(0)->finish(0, {}, 0);
+  datamover.take<ScsiResponse>();
+  pass(60);
+  EXPECT_EQ(datamover.take<AsyncMessage>().event, 1);
+}
+
 TEST(ConnectionState, TransitionTable) {
   using State = ConnectionState;
   using Event = ConnectionEvent;

@@ -281,6 +281,29 @@ TEST_F(TargetRequest, SilenceAfterAPingEndsTheSession) {
   EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::nop_timeout});
 }
 
+// tgt 97a7995, 01461ee: with tasks open it ends once, and when they have let go.
+TEST_F(TargetRequest, SilenceAfterAPingEndsTasksUnderWay) {
+  limits.nop_interval = std::chrono::seconds(10);
+  limits.nop_timeout = std::chrono::seconds(5);
+  restart();
+  handler.on_execute = nullptr;
+  handler.on_abort = nullptr;
+  for (const std::uint32_t tag : {1u, 2u}) datamover.deliver(command(tag));
+  host.clock.advance(std::chrono::seconds(10));
+  session->expired(host.clock.now());
+  datamover.take<NopIn>();
+  host.clock.advance(std::chrono::seconds(5));
+  for (int i = 0; i < 3; ++i) session->expired(host.clock.now());
+  EXPECT_EQ(datamover.terminations, std::vector<ErrorCode>{errc::nop_timeout});
+  datamover.drop();
+  ASSERT_EQ(handler.aborted.size(), 2u);
+  for (TargetTask* task : handler.aborted) {
+    EXPECT_TRUE(host.ended.empty());
+    task->release();
+  }
+  EXPECT_EQ(host.ended, std::vector<ErrorCode>{errc::nop_timeout});
+}
+
 TEST_F(TargetRequest, TrafficPostponesThePing) {
   limits.nop_interval = std::chrono::seconds(10);
   restart();

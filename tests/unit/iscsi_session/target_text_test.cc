@@ -73,7 +73,80 @@ TEST_F(TargetText, DiscoverySessionNamesAll) {
 TEST_F(TargetText, UnknownKeysAreNotUnderstood) {
   ask(std::string("X-vendor=1") + '\0' + "MaxBurstLength=512");
   EXPECT_EQ(answer(),
-            std::string("X-vendor=NotUnderstood") + '\0' + "MaxBurstLength=NotUnderstood" + '\0');
+            std::string("X-vendor=NotUnderstood") + '\0' + "MaxBurstLength=Reject" + '\0');
+}
+
+// RFC 7143 section 13: keys of login, keys of a target, values that are none.
+TEST_F(TargetText, WhatMayNotBeSaidNowIsRejected) {
+  for (const char* pair :
+       {"HeaderDigest=CRC32C", "MaxConnections=1", "InitialR2T=No", "ErrorRecoveryLevel=0",
+        "AuthMethod=None", "CHAP_A=5", "SessionType=Normal", "InitiatorName=iqn.x:y",
+        "TargetName=iqn.x:z", "RDMAExtensions=Yes", "MaxOutstandingUnexpectedPDUs=5",
+        "TargetAlias=mine", "TargetAddress=10.0.0.1", "MaxRecvDataSegmentLength=511",
+        "MaxRecvDataSegmentLength=16777216", "MaxRecvDataSegmentLength=many"}) {
+    ask(pair);
+    const std::string key = std::string(pair).substr(0, std::string(pair).find('='));
+    EXPECT_EQ(answer(), key + "=Reject" + '\0');
+  }
+  EXPECT_EQ(datamover.max_segment, 8192u);
+}
+
+// RFC 7143 section 13.12: declared, not answered.
+TEST_F(TargetText, ADataSegmentLengthHoldsAfterTheExchange) {
+  ask(std::string("MaxRecvDataSegmentLength=512") + '\0' + "InitiatorAlias=host");
+  EXPECT_EQ(answer(), "");
+  EXPECT_EQ(datamover.max_segment, 512u);
+  ask("MaxRecvDataSegmentLength=0xffffff");
+  EXPECT_EQ(answer(), "");
+  EXPECT_EQ(datamover.max_segment, 16777215u);
+}
+
+TEST_F(TargetText, ADataSegmentLengthOfAnExchangeThatIsNotOverDoesNotHold) {
+  TextRequest first = text(5);
+  first.final = false;
+  datamover.deliver(first, as_bytes(std::string("MaxRecvDataSegmentLength=512") + '\0'));
+  const auto pdu = datamover.take<TextResponse>();
+  EXPECT_FALSE(pdu.final);
+  EXPECT_EQ(datamover.max_segment, 8192u);
+  datamover.deliver(text(5, pdu.target_transfer_tag));
+  EXPECT_EQ(answer(), "");
+  EXPECT_EQ(datamover.max_segment, 512u);
+  datamover.deliver(first, as_bytes(std::string("MaxRecvDataSegmentLength=1024") + '\0'));
+  datamover.take<TextResponse>();
+  ask("X-a=1");  // another exchange takes its place
+  answer();
+  EXPECT_EQ(datamover.max_segment, 512u);
+}
+
+TEST_F(TargetText, AKeyTwiceIsRejected) {
+  ask(std::string("MaxRecvDataSegmentLength=512") + '\0' + "MaxRecvDataSegmentLength=512");
+  EXPECT_EQ(datamover.take<Reject>().reason, RejectReason::protocol_error);
+  EXPECT_EQ(datamover.max_segment, 8192u);
+}
+
+TEST_F(TargetText, ADataSegmentLengthHoldsInDiscoveryToo) {
+  discover();
+  for (int i = 0; i < 100; ++i) host.records.push_back({"iqn.long" + std::to_string(i), "", {}});
+  ask("MaxRecvDataSegmentLength=512");
+  EXPECT_EQ(answer(), "");
+  ask("SendTargets=All");
+  EXPECT_FALSE(datamover.take<TextResponse>().final);
+  EXPECT_EQ(datamover.last.data.size(), 512u);
+}
+
+// CVE-2021-28361: no data, but more to come.
+TEST_F(TargetText, AnEmptyPieceOfATextIsOne) {
+  TextRequest piece = text(5);
+  piece.final = false;
+  piece.continues = true;
+  for (int i = 0; i < 3; ++i) {
+    datamover.deliver(piece);
+    const auto pdu = datamover.take<TextResponse>();
+    EXPECT_FALSE(pdu.final);
+    piece.target_transfer_tag = pdu.target_transfer_tag;
+  }
+  datamover.deliver(text(5, piece.target_transfer_tag));
+  EXPECT_EQ(answer(), "");
 }
 
 TEST_F(TargetText, EmptyTextIsAnsweredEmpty) {
