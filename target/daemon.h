@@ -10,6 +10,7 @@
 #include "config/settings.h"
 #include "rdmap/tcp/event_loop.h"
 #include "target/catalogue.h"
+#include "target/device_builder.h"
 #include "target/portals.h"
 #include "target/session_manager.h"
 #include "target/start_error.h"

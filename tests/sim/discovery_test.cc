@@ -1,4 +1,4 @@
-// SendTargets with more targets than one PDU holds (KNOWN-FAULTS 13, 14 and 15).
+// SendTargets with more targets than one PDU holds (fault 13, 14 and 15).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The very first message behind MPA, wrong in every way (KNOWN-FAULTS 50 and 60): there is no
+// The very first message behind MPA, wrong in every way (fault 50 and 60): there is no
 // session and hardly any state yet, and the answer is the same as ever.
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST_F(FirstFpduTest, TheLargestLengthIsNoTrouble) {
   EXPECT_EQ(peer.iwarp.fate(), "closed");
 }
 
-// KNOWN-FAULTS 50: Sends too short for a login, and the shortest that is one.
+// fault 50: Sends too short for a login, and the shortest that is one.
 TEST_F(FirstFpduTest, LoginSendsOfAnyShortSize) {
   serve();
   const std::size_t whole = 28 + iscsi::kBhsSize;
@@ -151,7 +151,7 @@ TEST_F(FirstFpduTest, LoginSendsWhoseLengthsDoNotAgree) {
   }
 }
 
-// One login receive is all the target has posted: two at once overrun it (KNOWN-FAULTS 65).
+// One login receive is all the target has posted: two at once overrun it (fault 65).
 TEST_F(FirstFpduTest, TwoLoginSendsAtOnceAreOneTooMany) {
   serve();
   RawIser peer(port());

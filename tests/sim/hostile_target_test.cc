@@ -167,7 +167,7 @@ TEST_F(HostileTargetTest, ReadsOfAnotherStag) {
   expect_end("0/1/00");
 }
 
-// KNOWN-FAULTS 53.
+// fault 53.
 TEST_F(HostileTargetTest, InvalidationOfWhatNeverWas) {
   begin(kRead10);
   const auto response = target_.peer().message({encode(target_.good(*command_)), {}, {}});

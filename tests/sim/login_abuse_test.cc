@@ -164,7 +164,7 @@ TEST_F(LoginAbuseTest, ConnectionsBeyondTheLimitAreClosedAndThenThereIsRoomAgain
 
 // --- login requests that are wrong ---
 
-// KNOWN-FAULTS, CVE-2011-0001: the length is believed by nobody before it is checked.
+// CVE-2011-0001: the length is believed by nobody before it is checked.
 TEST_F(LoginAbuseTest, OversizedDataSegmentsAreNotWaitedFor) {
   serve();
   for (const std::uint32_t length : {8193u, 65536u, 0xffffffu}) {
@@ -190,7 +190,7 @@ TEST_F(LoginAbuseTest, AdditionalHeadersAreNoPartOfALogin) {
   EXPECT_TRUE(peer.sees_end());
 }
 
-// KNOWN-FAULTS 1: 8 KiB of keys nobody knows, whose answers are longer than they are.
+// fault 1: 8 KiB of keys nobody knows, whose answers are longer than they are.
 TEST_F(LoginAbuseTest, ThousandsOfUnknownKeys) {
   serve();
   for (const int count : {1, 2, 100, 1000, 1024, 2000, 2048}) {

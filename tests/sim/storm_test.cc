@@ -1,5 +1,5 @@
 // Sessions that come, work and go, hundreds of times and at once: reinstated, logged out, dropped,
-// always with commands under way (KNOWN-FAULTS 44, 45, 48 and 54).
+// always with commands under way (fault 44, 45, 48 and 54).
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -151,7 +151,7 @@ TEST_F(SharedDiskTest, LunResetUnderLoad) {
   }
 }
 
-// KNOWN-FAULTS 43: the other unit does not notice.
+// fault 43: the other unit does not notice.
 TEST_F(SharedDiskTest, AResetOfOneUnitIsNotOneOfAnother) {
   auto config = daemon_config(kDisk);
   config.targets[0].luns.push_back(config.targets[0].luns[0]);

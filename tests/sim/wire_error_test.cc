@@ -187,7 +187,7 @@ TEST_P(WireTest, AWrongCrcComesBeforeAWrongHeader) {
   EXPECT_EQ(peer->iwarp.fate(), "2/0/02");
 }
 
-// KNOWN-FAULTS 65: more than the receives we have credit for, in one go.
+// fault 65: more than the receives we have credit for, in one go.
 TEST_P(WireTest, MoreSendsThanReceivesAreTerminated) {
   serve();
   const auto peer = bring_up(port(), GetParam());
