@@ -139,7 +139,7 @@ start_target() {
     [[ -f /out/target.log ]] || : >/out/target.log
     line=$(wc -l </out/target.log)
     echo $((line + 1)) >/run/target.log.start
-    sed -n 's/^portals: \[\(.*\)\]/\1/p' /run/target.yaml | tr ',' '\n' >/run/portals
+    sed -n '/^portals: /p' /run/target.yaml | grep -oE '"[^"]+"' >/run/portals
     # exec, so that the process whose id is kept is the target itself
     (exec nsenter --net=/run/netns/peer "$BIN/iser-targetd" --config /run/target.yaml) 2>>/out/target.log </dev/null &
     echo $! >/run/target.pid

@@ -4,7 +4,8 @@
 setup() {
     links
     write_target_yaml <<Y
-portals: ["$peer_ip:$port"]
+portals: [{address: "$peer_ip:$port"}, {address: "$peer_ip2:$port", tag: 2}]
+state_directory: /run/state
 targets:
   - name: $iqn
     luns:
@@ -145,9 +146,36 @@ compare_and_write() {
     read_back "$zero" 2000 1
     cmp /run/new /run/back
 }
+# ---- commands that manage
+
+port_groups() {
+    says 'Report target port groups:' 'target port group id : 0x1 ' 'target port group id : 0x2 ' 'asymmetric access state : 0x00' \
+        'T_SUP : 1, O_SUP : 0, LBD_SUP : 0, U_SUP : 1, S_SUP : 1, AN_SUP : 1, AO_SUP : 1' -- sg_rtpg -d "$three"
+    says 'tpgs=3' -- sg_inq -vv "$three"
+    says -- sg_stpg --tp=1,2 --state=an,s "$three"
+    says 'access state : 0x01' 'access state : 0x02' 'changed by SET' -- sg_rtpg -d "$three"
+    says -- sg_turs "$three" # non-optimized is active, too
+    says -- sg_stpg --tp=1 --state=s "$three"
+    refused 'not ready' sg_dd if="$three" of=/dev/null bs=4096 count=1 iflag=sgio
+    says 'access state : 0x02' -- sg_rtpg -d "$three"
+    says -- sg_stpg --tp=1,2 --state=ao,ao "$three"
+    sg_dd if="$three" of=/dev/null bs=4096 count=1 iflag=sgio
+    refused 'invalid field|illegal request' sg_stpg --tp=9 --state=ao "$three"
+    refused 'invalid field|illegal request' sg_stpg --tp=1 --state=o "$three"
+}
+identify() {
+    says 'Abort task' 'Logical unit reset' -- sg_opcodes --tmf "$zero"
+    echo "rack 4, shelf 2" >/run/ident
+    sg_ident --set <<<"rack 4, shelf 2" "$zero"
+    says 'rack 4, shelf 2' -- sg_ident --ascii "$zero"
+    sg_ident --clear "$zero"
+    ! sg_ident --ascii "$zero" | grep rack || fail "not cleared"
+    says -- sg_timestamp --milliseconds=1600000000000 "$zero"
+    says '16000000[0-9]{5}' -- sg_timestamp "$zero"
+}
 cells() {
     local name
-    for name in inquiry capacity luns modes sense-and-ready verify unmap write-same cache-and-start opcodes compare-and-write; do
+    for name in inquiry capacity luns modes sense-and-ready verify unmap write-same cache-and-start opcodes compare-and-write port-groups identify; do
         cell "$name" with_disks "${name//-/_}"
     done
     cell logout log_out
