@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -200,6 +201,17 @@ constexpr std::array kLunKeys{
                       kLargestLun),
     value<&Lun::block_size>("block_size", Kind::size, "logical block size, 512 or 4096 bytes", 512,
                             4096),
+    value<&Lun::physical_block_size>(
+        "physical_block_size", Kind::size,
+        "what initiators are told to align to: a power of two from block_size to 1 MiB", 512,
+        1 << 20),
+    value<&Lun::soft_threshold>(
+        "soft_threshold", Kind::count,
+        "percent of the space there is, from which initiators are told that it is running out; 0: "
+        "never",
+        0, 99),
+    value<&Lun::direct>("direct", Kind::boolean,
+                        "of a file: reads and writes go past the page cache (O_DIRECT)"),
     value<&Lun::read_only>("read_only", Kind::boolean, "whether writes are refused"),
     value<&Lun::vendor>("vendor", Kind::text, "T10 vendor identification", 0, 8),
     value<&Lun::product>("product", Kind::text, "product identification", 0, 16),
@@ -216,6 +228,15 @@ void check_lun(void* object, const Given& given, std::vector<Fault>& faults) {
                                   "; give it one of file, memory and null"});
   if (given.contains("size") && !given.contains("file"))
     faults.push_back({given.at("size"), "size is for files; write memory: SIZE or null: SIZE"});
+  for (const char* key : {"direct", "soft_threshold"}) {
+    if (given.contains(key) && !given.contains("file"))
+      faults.push_back({given.at(key), std::string(key) + " is for files; leave it out"});
+  }
+  if (!std::has_single_bit(lun.physical_block_size) || lun.physical_block_size < lun.block_size)
+    faults.push_back(
+        {given.contains("physical_block_size") ? given.at("physical_block_size") : lun.at,
+         "a physical_block_size of " + std::to_string(lun.physical_block_size) +
+             "; write a power of two that is not below block_size"});
   if (lun.block_size != 512 && lun.block_size != 4096)
     faults.push_back({given.at("block_size"),
                       "a block size of " + std::to_string(lun.block_size) + "; write 512 or 4096"});

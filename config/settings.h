@@ -64,6 +64,9 @@ struct Lun {
   std::string path;        // file; relative to the folder of the configuration file
   std::uint64_t size = 0;  // bytes; 0 for a file: as large as it is
   std::uint32_t block_size = 512;
+  std::uint32_t physical_block_size = 4096;
+  std::uint32_t soft_threshold = 0;  // percent; 0: none
+  bool direct = false;               // file: past the page cache
   bool read_only = false;
   std::string vendor = "openiser";
   std::string product = "disk";

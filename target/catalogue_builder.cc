@@ -16,8 +16,10 @@ constexpr std::chrono::seconds kLockWait{10};
 bool same_disk(const config::Lun& a, const config::Lun& b) {
   // Files grow, other stores do not.
   return a.kind == b.kind && a.path == b.path && a.block_size == b.block_size &&
-         a.read_only == b.read_only && a.vendor == b.vendor && a.product == b.product &&
-         a.serial == b.serial && (a.kind == config::Lun::Kind::file || a.size == b.size);
+         a.physical_block_size == b.physical_block_size && a.soft_threshold == b.soft_threshold &&
+         a.direct == b.direct && a.read_only == b.read_only && a.vendor == b.vendor &&
+         a.product == b.product && a.serial == b.serial &&
+         (a.kind == config::Lun::Kind::file || a.size == b.size);
 }
 
 class Builder {

@@ -1,7 +1,9 @@
 #include "target/device_builder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "base/log.h"
@@ -21,7 +23,9 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun,
     case config::Lun::Kind::file:
       break;
   }
-  return open_file_store(lun.path, lun.size, lun.read_only, lock_wait);
+  return open_file_store(
+      lun.path,
+      {.size = lun.size, .read_only = lun.read_only, .direct = lun.direct, .lock_wait = lock_wait});
 }
 
 AccessState access_state_of(config::Portal::Alua configured) {
@@ -48,19 +52,28 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   const std::string name = target + " LUN " + std::to_string(lun.lun);
   auto store = open_store(lun, lock_wait);
   if (!store) {
-    throw StartError(name + ": cannot open " + lun.path + ": " + store.error().message());
+    const bool not_direct = lun.direct && store.error().value() == EOPNOTSUPP;
+    throw StartError(name + ": cannot open " + lun.path + ": " +
+                     (not_direct ? "its file system has no direct I/O; leave direct out"
+                                 : store.error().message()));
   }
   log::info("target", name + ": " + (*store)->properties().description);
   LogicalUnitSettings settings;
   settings.lun = lun.lun;
   settings.block_size = lun.block_size;
+  settings.physical_block_size = lun.physical_block_size;
+  settings.soft_threshold = static_cast<std::uint8_t>(lun.soft_threshold);
   settings.read_only = lun.read_only;
   settings.vendor = lun.vendor;
   settings.product = lun.product;
   settings.serial = lun.serial;
   settings.state = commons.state;
   settings.port_groups = commons.groups;
-  return make_logical_unit(target, std::move(settings), std::move(*store));
+  try {
+    return make_logical_unit(target, std::move(settings), std::move(*store));
+  } catch (const std::invalid_argument& wrong) {
+    throw StartError(name + ": " + wrong.what());
+  }
 }
 
 std::vector<PortGroupSettings> port_groups(const config::Daemon& config) {

@@ -53,8 +53,8 @@ class TargetTask {
   // command was to transfer by its CDB (for residuals): of the read data, or of the write data
   // where there is no read.
   virtual void finish(std::uint8_t status, Bytes sense, std::uint64_t transfer_length) = 0;
-  // Ends an aborted task without an answer: the handler's word that it no longer touches the task.
-  // Answer to abort() only.
+  // Ends a task without an answer: the handler's word that it no longer touches the task.
+  // The answer to abort(); without one, the task is dropped (SAM-5: TAS is 0).
   virtual void release() = 0;
   // A lease from the connection's pool; empty when the session has reached its memory limit: try
   // again at memory_freed().

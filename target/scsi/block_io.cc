@@ -67,7 +67,7 @@ void read_blocks(Command& command) {
 void write_blocks(Command& command) {
   if (!take_range(command, kMaxTransfer)) return;
   Work& work = command.work();
-  work.force_unit_access = force_unit_access(command.cdb());
+  work.force_unit_access |= force_unit_access(command.cdb());
   cut_to_whole_blocks(command, command.data_out_size());
   command.receive(static_cast<std::uint32_t>(work.length), write_received);
 }

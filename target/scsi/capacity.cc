@@ -30,8 +30,7 @@ void read_capacity_16(Command& command) {
   store_be64(&data[0], unit.blocks() - 1);
   store_be32(&data[8], unit.block_size());
   // Blocks in a physical block, as a power of two; the first is aligned.
-  store_u8(&data[13],
-           static_cast<std::uint8_t>(std::countr_zero(kPhysicalBlock / unit.block_size())));
+  store_u8(&data[13], static_cast<std::uint8_t>(std::countr_zero(unit.physical_blocks())));
   if (unit.can_discard()) store_u8(&data[14], 0xc0);  // LBPME, LBPRZ
   command.answer(data, cdb.be32(10));
 }

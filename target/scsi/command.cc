@@ -1,6 +1,7 @@
 #include "target/scsi/command.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/assert.h"
@@ -32,6 +33,11 @@ void StoreSlot::done() {
   command_->advance();
 }
 
+Sense Job::failure(Command& command, const StoreSlot& slot) const {
+  return sense_of_store_error(slot.error, slot.operation,
+                              slot.offset / command.unit()->block_size());
+}
+
 void Job::finish(Command& command) const {
   command.good(command.work().transfer_length);
 }
@@ -40,6 +46,7 @@ void Work::reset() {
   offset = length = position = consumed = transfer_length = 0;
   force_unit_access = discard = false;
   scratch.reset();
+  space = {};
   ranges.clear();
   pieces.clear();
 }
@@ -72,6 +79,12 @@ void Command::good(std::uint64_t transfer_length) {
   transfer_length_ = transfer_length;
 }
 
+void Command::condition_met() {
+  if (ending_ != Ending::none) return;
+  good();
+  status_ = ScsiStatus::condition_met;
+}
+
 void Command::fail(const Sense& sense) {
   if (ending_ != Ending::none) return;
   ending_ = Ending::answered;
@@ -102,14 +115,26 @@ void Command::receive(std::uint32_t length, Handler then) {
 
 void Command::wait_for_gate(Handler then) {
   next_ = then;
-  awaiting_gate_ = true;
+  awaiting_call_ = true;
   const auto granted = [this, life = life_](Gate::Pass pass) {
     if (life != life_) return;  // aborted meanwhile; the pass goes on to the next
     pass_ = std::move(pass);
-    awaiting_gate_ = false;
+    awaiting_call_ = false;
     advance();
   };
   if (Gate::Pass pass = unit_->gate().enter(nexus_.mailbox(), granted)) granted(std::move(pass));
+}
+
+std::function<void()> Command::wait_for_call(Handler then) {
+  next_ = then;
+  awaiting_call_ = true;
+  return [this, life = life_, home = nexus_.mailbox()] {
+    home->post([this, life](Nexus&) {
+      if (life != life_) return;
+      awaiting_call_ = false;
+      advance();
+    });
+  };
 }
 
 std::vector<std::byte> Command::gather_data() const {
@@ -163,8 +188,12 @@ void Command::abort() {
   advance();
 }
 
-void Command::mark_cleared(std::shared_ptr<void> token) {
-  if (ending_ == Ending::none) ending_ = Ending::cleared;
+void Command::mark_cleared(std::shared_ptr<void> token, Ending how, const Sense& sense) {
+  if (ending_ == Ending::none) {
+    ending_ = how;
+    if (how == Ending::answered) status_ = ScsiStatus::check_condition;
+    sense_ = sense;
+  }
   clear_tokens_.push_back(std::move(token));
 }
 
@@ -180,7 +209,7 @@ void Command::advance() {
 }
 
 bool Command::turn() {
-  if (next_ && !awaiting_data_ && !awaiting_gate_) {
+  if (next_ && !awaiting_data_ && !awaiting_call_) {
     std::exchange(next_, nullptr)(*this);
     return true;
   }
@@ -196,8 +225,11 @@ bool Command::consume() {
   if (head_ == tail_ || !slot(head_).complete_) return false;
   StoreSlot& oldest = slot(head_);
   if (oldest.error) {
-    fail(sense_of_store_error(oldest.error, oldest.operation, oldest.offset / unit_->block_size()));
+    unit_->health().count_error(oldest.operation == StoreRequest::Operation::read);
+    if (oldest.error.value() == ENOSPC) nexus_.count_change(*unit_state_, 0, true);
+    fail(job_->failure(*this, oldest));
   } else {
+    if (oldest.changes_data()) nexus_.count_change(*unit_state_, oldest.length);
     job_->consume(*this, oldest);
   }
   oldest.buffer.reset();
@@ -210,7 +242,7 @@ bool Command::prepare() {
   if (prepared_all_ || awaiting_memory_ || tail_ - head_ == kSlots) return false;
   StoreSlot& next = slot(tail_);
   next.force_unit_access = false;
-  next.is_hole = false;
+  next.is_hole = next.is_cached = false;
   next.pieces = {};
   next.error = {};
   switch (job_->prepare(*this, next)) {
@@ -254,7 +286,7 @@ void Command::reset() {
   unit_ = nullptr;
   next_ = nullptr;
   job_ = nullptr;
-  enabled_ = awaiting_data_ = awaiting_memory_ = awaiting_gate_ = prepared_all_ = false;
+  enabled_ = awaiting_data_ = awaiting_memory_ = awaiting_call_ = prepared_all_ = false;
   ending_ = Ending::none;
   sense_ = {};
   transfer_length_ = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct UnitState;
 enum class ScsiStatus : std::uint8_t {
   good = 0x00,
   check_condition = 0x02,
+  condition_met = 0x04,
   reservation_conflict = 0x18,
   task_aborted = 0x40,
 };
@@ -53,6 +55,8 @@ class Job {
   virtual Step prepare(Command& command, StoreSlot& slot) const = 0;
   // A request has succeeded. Called in the order of preparation.
   virtual void consume(Command& command, StoreSlot& slot) const { (void)command, (void)slot; }
+  // A request has failed; what the command fails with.
+  virtual Sense failure(Command& command, const StoreSlot& slot) const;
   // All have. Ends the command or runs another job.
   virtual void finish(Command& command) const;
 
@@ -71,6 +75,7 @@ struct Work {
   bool force_unit_access = false;
   bool discard = false;
   Buffer scratch;
+  StoreSpace space;
   std::vector<BlockRange> ranges;    // of UNMAP
   std::vector<MutableBytes> pieces;  // the write data
   void reset();
@@ -100,6 +105,8 @@ class Command {
 
   // GOOD. `transfer_length`: as in TargetTask::finish().
   void good(std::uint64_t transfer_length = 0);
+  // CONDITION MET, which is another GOOD.
+  void condition_met();
   // CHECK CONDITION.
   void fail(const Sense& sense);
   // RESERVATION CONFLICT.
@@ -112,6 +119,10 @@ class Command {
   void run(const Job& job) { job_ = &job; }
   // Calls `then` when no other command is inside the unit's gate; the pass is held to the end.
   void wait_for_gate(Handler then);
+
+  // Calls `then` once what is returned has been called, from any thread; if the command has ended
+  // by then, nothing happens.
+  std::function<void()> wait_for_call(Handler then);
 
   Work& work() { return work_; }
   const iscsi::DataPieces& data() const { return data_; }
@@ -132,9 +143,11 @@ class Command {
   void memory_freed();
   // The session wants the task back: release() as soon as the store has let go of it.
   void abort();
-  // The task set was cleared by another nexus: TASK ABORTED, at the next advance(). `token` is held
-  // for as long as the command can touch the store.
-  void mark_cleared(std::shared_ptr<void> token);
+  enum class Ending : std::uint8_t { none, answered, cleared, dropped, released };
+  // The task set was cleared by another nexus: the command ends at the next advance(), with TASK
+  // ABORTED (`how` is cleared), without a word (dropped) or with `sense` (answered). `token` is
+  // held for as long as it can touch the store.
+  void mark_cleared(std::shared_ptr<void> token, Ending how, const Sense& sense = {});
   // Goes as far as it can. Harmless at any time.
   void advance();
   void set_enabled(bool enabled) { enabled_ = enabled; }
@@ -142,7 +155,6 @@ class Command {
   // Back to where the constructor left it.
   void reset();
 
-  enum class Ending : std::uint8_t { none, answered, cleared, released };
   Ending ending() const { return ending_; }
   iscsi::TargetTask& task() { return *task_; }
   ScsiStatus status() const { return status_; }
@@ -170,7 +182,7 @@ class Command {
   bool advancing_ = false;
   bool awaiting_data_ = false;
   bool awaiting_memory_ = false;
-  bool awaiting_gate_ = false;
+  bool awaiting_call_ = false;
   bool prepared_all_ = false;
   Ending ending_ = Ending::none;
 

@@ -56,7 +56,7 @@ void compare_and_write(Command& command) {
     return;
   }
   Work& work = command.work();
-  work.force_unit_access = command.cdb().bit(1, 3);
+  work.force_unit_access |= command.cdb().bit(1, 3);
   work.transfer_length = 2 * work.length;
   if (command.data_out_size() != work.transfer_length) {
     return command.fail({.condition = Condition::invalid_field_in_cdb});

@@ -45,6 +45,16 @@ std::optional<Condition> inaccessible(const Command& command, unsigned access) {
   return {};
 }
 
+// Work on the whole medium stops all but what tells about the unit; a failure, all but what repairs
+// it, too. (SBC-3 sections 4.11.2 and 4.11.3)
+std::optional<Sense> trouble_for(const OpcodeRow& row, const Medium& medium) {
+  const Medium::State state = medium.state();
+  const bool works = state == Medium::State::sanitizing || state == Medium::State::formatting;
+  if ((row.access & access::passes_attention) != 0) return {};
+  if (!works && (row.access & access::repairs_medium) != 0) return {};
+  return medium.trouble();
+}
+
 void run_row(Command& command, const OpcodeRow& row) {
   const Bytes cdb = command.task().cdb;
   const LogicalUnit* unit = command.unit();
@@ -59,8 +69,14 @@ void run_row(Command& command, const OpcodeRow& row) {
   if (is_wrong_way(command, row.direction)) {
     return command.fail({.condition = Condition::data_phase_error});
   }
-  if ((row.access & access::writes) != 0 && command.write_protected()) {
-    return command.fail({.condition = Condition::write_protected});
+  if (unit && (row.access & access::writes) != 0) {
+    if (command.write_protected()) return command.fail({.condition = Condition::write_protected});
+    if (unit->has_flag(unit_flag::software_write_protect)) {
+      return command.fail({.condition = Condition::software_write_protected});
+    }
+  }
+  if (unit && unit->medium().state() != Medium::State::usable) {
+    if (const auto trouble = trouble_for(row, unit->medium())) return command.fail(*trouble);
   }
   row.handler(command);
 }

@@ -19,12 +19,33 @@ void read_capacity_16(Command& command);
 void get_lba_status(Command& command);
 // mode.cc
 void mode_sense(Command& command);
+// mode_select.cc
+void mode_select(Command& command);
 // block_io.cc
 void read_blocks(Command& command);
 void write_blocks(Command& command);
 void synchronize_cache(Command& command);
 // verify.cc
 void verify(Command& command);
+void write_and_verify(Command& command);
+// orwrite.cc
+void orwrite(Command& command);
+// prefetch.cc
+void prefetch(Command& command);
+// sanitize.cc
+void sanitize_overwrite(Command& command);
+void sanitize_block_erase(Command& command);
+void sanitize_exit_failure_mode(Command& command);
+// format_unit.cc
+void format_unit(Command& command);
+// log_pages.cc
+void log_sense(Command& command);
+void log_select(Command& command);
+// diagnostic.cc
+void send_diagnostic(Command& command);
+void receive_diagnostic_results(Command& command);
+// defects.cc
+void read_defect_data(Command& command);
 // compare_and_write.cc
 void compare_and_write(Command& command);
 // unmap.cc

@@ -32,6 +32,17 @@ void test_unit_ready(Command& command) {
   command.good();
 }
 
+namespace {
+
+// A test of informational exceptions, to be reported in this way (SPC-4 section 7.5.11).
+bool has_exception_on_request(const LogicalUnit& unit) {
+  const std::uint32_t flags = unit.flags();
+  return (flags & unit_flag::exceptions_test) != 0 &&
+         (flags & unit_flag::exceptions_method) == exceptions_on_request;
+}
+
+}  // namespace
+
 // SPC-4 section 6.39: a pending unit attention is given as data, and is over then.
 void request_sense(Command& command) {
   const Cdb cdb = command.cdb();
@@ -40,6 +51,10 @@ void request_sense(Command& command) {
     sense.condition = Condition::logical_unit_not_supported;
   } else if (const auto attention = command.unit_state()->attentions.take()) {
     sense.condition = *attention;
+  } else if (const auto trouble = command.unit()->medium().trouble()) {
+    sense = *trouble;
+  } else if (has_exception_on_request(*command.unit())) {
+    sense.condition = Condition::exception_on_request;
   }
   const auto format = cdb.bit(1, 0) ? SenseFormat::descriptor : SenseFormat::fixed;
   command.answer(EncodedSense(sense, format).bytes(), cdb.u8(4));

@@ -14,7 +14,6 @@ class FlushJob final : public Job {
     slot.length = 0;
     return Step::submit;
   }
-  void finish(Command& command) const override { command.good(); }
 };
 constexpr FlushJob kFlush;
 
@@ -25,6 +24,7 @@ class ZeroJob final : public Job {
     if (work.position == work.length) return Step::done;
     slot.operation =
         work.discard ? StoreRequest::Operation::discard : StoreRequest::Operation::write_zeroes;
+    slot.force_unit_access = work.force_unit_access;
     slot.offset = work.offset;
     slot.length = work.length;
     work.position = work.length;
@@ -80,6 +80,7 @@ bool take_range(Command& command, std::uint64_t limit) {
     return false;
   }
   Work& work = command.work();
+  work.force_unit_access = unit.writes_through();
   work.offset = range.lba * unit.block_size();
   work.length = work.transfer_length = std::uint64_t{range.blocks} * unit.block_size();
   if (limit != 0 && work.length > limit) {
@@ -151,6 +152,14 @@ Job::Step prepare_comparison(Command& command, StoreSlot& slot) {
   // have compared it: a block of our own lets this one go on.
   if (!buffer && command.is_idle()) buffer = Buffer::allocate(command.unit()->block_size());
   return read_piece(command, slot, std::move(buffer));
+}
+
+Job::Step prepare_space_question(Command& command, StoreSlot& slot) {
+  Work& work = command.work();
+  if (work.position++ != 0) return Job::Step::done;
+  slot.operation = StoreRequest::Operation::query_space;
+  slot.offset = slot.length = 0;
+  return Job::Step::submit;
 }
 
 void gather_pieces(Command& command) {

@@ -44,6 +44,9 @@ Job::Step read_piece(Command& command, StoreSlot& slot, Buffer buffer);
 // The next piece of the work's range, to be read and compared.
 Job::Step prepare_comparison(Command& command, StoreSlot& slot);
 
+// A job's one request, for the store's space.
+Job::Step prepare_space_question(Command& command, StoreSlot& slot);
+
 // Fills work().pieces with the write data.
 void gather_pieces(Command& command);
 

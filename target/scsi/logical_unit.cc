@@ -47,6 +47,12 @@ LogicalUnitSettings checked(LogicalUnitSettings settings) {
       settings.block_size > 4096) {
     throw std::invalid_argument("block size is not a power of two from 512 to 4096");
   }
+  if (!std::has_single_bit(settings.physical_block_size) ||
+      settings.physical_block_size < settings.block_size ||
+      settings.physical_block_size > 1U << 20) {
+    throw std::invalid_argument(
+        "physical block size is not a power of two from block size to 1 MiB");
+  }
   return settings;
 }
 
@@ -61,13 +67,47 @@ LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings set
   if (properties.size < settings_.block_size) {
     throw std::invalid_argument(properties.description + " has no room for one block");
   }
+  if (settings_.block_size % properties.alignment != 0) {
+    throw std::invalid_argument(properties.description + " takes only multiples of " +
+                                std::to_string(properties.alignment) + " bytes");
+  }
   blocks_ = properties.size / settings_.block_size;
   write_protected_ = settings_.read_only || properties.read_only;
   can_discard_ = properties.discard && !write_protected_;
   volatile_cache_ = properties.volatile_cache;
+  tells_space_ = properties.tells_space;
+  flags_ = default_flags();
   serial_ = settings_.serial.empty() ? default_serial(target_name, settings_.lun)
                                      : settings_.serial.substr(0, kMaxSerial);
   identifier_ = make_identifier(serial_);
+}
+
+std::uint32_t LogicalUnit::default_flags() const {
+  return unit_flag::task_aborted_status | (volatile_cache_ ? unit_flag::write_cache : 0);
+}
+
+std::uint32_t LogicalUnit::changeable_flags() const {
+  return unit_flag::mode_fields & ~(volatile_cache_ ? 0 : unit_flag::write_cache);
+}
+
+std::uint32_t LogicalUnit::change_flags(std::uint32_t mask, std::uint32_t values) {
+  std::uint32_t before = flags();
+  std::uint32_t after;
+  do {
+    after = (before & ~mask) | (values & mask);
+  } while (!flags_.compare_exchange_weak(before, after, std::memory_order_relaxed));
+  return before ^ after;
+}
+
+unsigned LogicalUnit::threshold_exponent() const {
+  constexpr int kMebibyte = 20;
+  return static_cast<unsigned>(kMebibyte - std::countr_zero(block_size()));
+}
+
+std::optional<Condition> LogicalUnit::exception() const {
+  if (has_flag(unit_flag::exceptions_test)) return Condition::exception_test;
+  if (space_watch_.is_reached()) return Condition::soft_threshold_reached;
+  return {};
 }
 
 void LogicalUnit::raise_on_others(const Nexus& nexus, Condition condition) {
@@ -79,8 +119,11 @@ void LogicalUnit::check_capacity() {
   const std::uint64_t blocks = store_->properties().size / block_size();
   if (blocks == 0) return;  // a capacity that could not be told; commands find out
   if (blocks_.exchange(blocks, std::memory_order_relaxed) == blocks) return;
-  post_to_nexuses(nullptr,
-                  [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::capacity_changed); });
+  raise(Condition::capacity_changed);
+}
+
+void LogicalUnit::raise(Condition condition) {
+  post_to_nexuses(nullptr, [=, lun = lun()](Nexus& nexus) { nexus.raise(lun, condition); });
 }
 
 Status LogicalUnit::grow(std::uint64_t size) {

@@ -19,8 +19,11 @@ namespace openiser::target {
 class StateFolder;
 
 struct LogicalUnitSettings {
-  std::uint16_t lun = 0;           // to 16383
-  std::uint32_t block_size = 512;  // 512 or 4096
+  std::uint16_t lun = 0;                     // to 16383
+  std::uint32_t block_size = 512;            // 512 or 4096
+  std::uint32_t physical_block_size = 4096;  // a power of two from block_size to 1 MiB
+  // Percent of the space there is, from which initiators are told that it is running out. 0: never.
+  std::uint8_t soft_threshold = 0;
   bool read_only = false;
   std::string vendor = "openiser";  // at most 8 characters
   std::string product = "disk";     // at most 16

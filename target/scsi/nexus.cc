@@ -51,6 +51,15 @@ void Nexus::wait_for_memory(Command& command) {
   }
 }
 
+void Nexus::count_change(UnitState& state, std::uint64_t length, bool full) {
+  const std::uint64_t interval = state.unit->space_watch().interval();
+  if (interval == 0) return;
+  state.changed_bytes += length;
+  if (state.changed_bytes < interval && !full) return;
+  state.changed_bytes = 0;
+  state.unit->space_watch().look(engine_);
+}
+
 // Each of those waiting gets one try; who is still short waits again, behind the others.
 void Nexus::memory_freed() {
   if (memory_is_being_offered_) return;
@@ -107,6 +116,9 @@ void Nexus::conclude(Command& command) {
   const ScsiStatus status = command.status();
   const Sense sense = command.sense();
   const std::uint64_t transfer_length = command.transfer_length();
+  const std::uint32_t flags = state ? state->unit->flags() : 0;
+  const SenseFormat format =
+      (flags & unit_flag::descriptor_sense) != 0 ? SenseFormat::descriptor : SenseFormat::fixed;
 
   if (state) state->tasks.remove(command);
   std::erase(short_of_memory_, &command);
@@ -114,13 +126,12 @@ void Nexus::conclude(Command& command) {
   idle_.push_back(&command);
 
   // Each of these may bring the next command in.
-  if (ending == Command::Ending::released) {
+  if (ending == Command::Ending::released || ending == Command::Ending::dropped) {
     task.release();
   } else if (ending == Command::Ending::cleared) {
     task.finish(static_cast<std::uint8_t>(ScsiStatus::task_aborted), {}, 0);
   } else if (status == ScsiStatus::check_condition) {
-    task.finish(static_cast<std::uint8_t>(status), EncodedSense(sense, SenseFormat::fixed).bytes(),
-                0);
+    task.finish(static_cast<std::uint8_t>(status), EncodedSense(sense, format).bytes(), 0);
   } else {
     task.finish(static_cast<std::uint8_t>(status), {}, transfer_length);
   }
@@ -143,13 +154,17 @@ void Nexus::raise(std::uint16_t lun, Condition condition) {
   if (found != units_.end()) found->second.attentions.raise(condition);
 }
 
-void Nexus::clear_tasks(std::uint16_t lun, const std::shared_ptr<void>& token) {
+bool Nexus::clear_tasks(std::uint16_t lun, const Clearing& clearing, const Command* except) {
   const auto found = units_.find(lun);
-  if (found == units_.end()) return;
-  const std::vector<Command*> tasks = found->second.tasks.all();
-  for (Command* command : tasks) command->mark_cleared(token);
+  if (found == units_.end()) return false;
+  std::vector<Command*> tasks = found->second.tasks.all();
+  std::erase(tasks, except);
+  for (Command* command : tasks) {
+    command->mark_cleared(clearing.token, clearing.how, clearing.sense);
+  }
   // The end of one may end others and bring new ones in: these are only pushed a little.
   for (Command* command : tasks) command->advance();
+  return !tasks.empty();
 }
 
 // Runs `done` on this nexus's thread when the last copy of what is returned has gone, wherever that
@@ -166,9 +181,13 @@ std::shared_ptr<void> Nexus::call_when_let_go(std::function<void(TaskManagementA
 }
 
 void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset) {
-  unit.post_to_nexuses(mailbox_.get(), [lun = unit.lun(), token, reset](Nexus& nexus) {
-    nexus.clear_tasks(lun, token);
-    if (reset) nexus.raise(lun, Condition::device_reset);
+  // Without TASK ABORTED status a unit attention has to tell (SAM-5 section 5.14).
+  const auto how = unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
+                                                                 : Command::Ending::dropped;
+  unit.post_to_nexuses(mailbox_.get(), [lun = unit.lun(), token, reset, how](Nexus& nexus) {
+    const bool had_tasks = nexus.clear_tasks(lun, {token, how});
+    if (reset) return nexus.raise(lun, Condition::device_reset);
+    if (had_tasks && how == Command::Ending::dropped) nexus.raise(lun, Condition::commands_cleared);
   });
 }
 
@@ -177,6 +196,7 @@ void Nexus::reset(LogicalUnit& unit, const std::shared_ptr<void>& token) {
   unit.reservations().unit_reset();
   clear_others(unit, token, true);
   raise(unit.lun(), Condition::device_reset);
+  unit.change_flags(unit_flag::mode_fields, unit.default_flags());
 }
 
 // --- what is seen changes ---

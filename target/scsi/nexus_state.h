@@ -43,13 +43,20 @@ class Nexus final : public iscsi::TaskHandler {
   StoreEngine& engine() { return engine_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
   void wait_for_memory(Command& command);
+  // That many bytes of the unit have been changed, or (`full`) found no room.
+  void count_change(UnitState& state, std::uint64_t length, bool full = false);
   // The command is over: answers the task and takes the command back.
   void conclude(Command& command);
 
   // --- posted by others; `lun`: LogicalUnit::lun() ---
   void raise(std::uint16_t lun, Condition condition);
-  // Clears this nexus's tasks of a unit; `token` is let go when they no longer touch the store.
-  void clear_tasks(std::uint16_t lun, const std::shared_ptr<void>& token);
+  struct Clearing {
+    std::shared_ptr<void> token;  // let go of by tasks when they no longer touch the store
+    Command::Ending how;
+    Sense sense = {};  // with Ending::answered
+  };
+  // Clears this nexus's tasks of a unit but `except`; whether there were any.
+  bool clear_tasks(std::uint16_t lun, const Clearing& clearing, const Command* except = nullptr);
   // The session sees this now; see change_devices().
   void change_device(std::shared_ptr<const TargetDevice> next);
 

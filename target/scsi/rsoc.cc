@@ -22,10 +22,14 @@ void append(std::vector<std::byte>& list, Bytes bytes) {
   list.insert(list.end(), bytes.begin(), bytes.end());
 }
 
-// SPC-4 section 6.35.4. No timeouts are specified: both are zero.
-void append_timeouts(std::vector<std::byte>& list) {
+// SPC-4 section 6.35.4, in seconds. A second is ample for a store that is well; a minute, for one
+// on a disk that is busy. Work on the whole medium takes as long as that is large: not specified.
+void append_timeouts(std::vector<std::byte>& list, const OpcodeRow& row) {
+  const bool known = (row.access & access::repairs_medium) == 0;
   std::array<std::byte, kTimeoutsSize> timeouts{};
   store_be16(&timeouts[0], kTimeoutsSize - 2);
+  store_be32(&timeouts[4], known ? 1 : 0);   // nominal
+  store_be32(&timeouts[8], known ? 60 : 0);  // recommended
   append(list, timeouts);
 }
 
@@ -40,7 +44,7 @@ void all_commands(Command& command, bool timeouts, std::uint32_t allocation_leng
              static_cast<std::uint8_t>((timeouts ? 2 : 0) | (has_service_action(row) ? 1 : 0)));
     store_be16(&entry[6], row.cdb_length);
     append(list, entry);
-    if (timeouts) append_timeouts(list);
+    if (timeouts) append_timeouts(list, row);
   }
   store_be32(list.data(), static_cast<std::uint32_t>(list.size() - 4));
   command.answer(list, allocation_length);
@@ -58,7 +62,7 @@ void one_command(Command& command, const OpcodeRow* row, bool timeouts,
   store_u8(&data[1], static_cast<std::uint8_t>(kAsInStandard | (timeouts ? 0x80 : 0)));
   store_be16(&data[2], row->cdb_length);
   append(data, std::as_bytes(std::span(row->usage).first(row->cdb_length)));
-  if (timeouts) append_timeouts(data);
+  if (timeouts) append_timeouts(data, *row);
   command.answer(data, allocation_length);
 }
 

@@ -21,6 +21,8 @@ constexpr std::uint8_t kMiscompare = 0xe;
 // In the order of the enumeration.
 constexpr std::array kConditions{
     ConditionRow{Condition::no_sense, kNoSense, 0x00, 0x00, "no additional sense information"},
+    ConditionRow{Condition::exception_on_request, kNoSense, 0x5d, 0xff,
+                 "failure prediction threshold exceeded (false)"},
     ConditionRow{Condition::invalid_opcode, kIllegalRequest, 0x20, 0x00,
                  "invalid command operation code"},
     ConditionRow{Condition::invalid_field_in_cdb, kIllegalRequest, 0x24, 0x00,
@@ -46,7 +48,15 @@ constexpr std::array kConditions{
                  "logical unit not accessible, target port in standby state"},
     ConditionRow{Condition::port_in_unavailable_state, kNotReady, 0x04, 0x0c,
                  "logical unit not accessible, target port in unavailable state"},
+    ConditionRow{Condition::sanitize_in_progress, kNotReady, 0x04, 0x1b,
+                 "logical unit not ready, sanitize in progress"},
+    ConditionRow{Condition::format_in_progress, kNotReady, 0x04, 0x04,
+                 "logical unit not ready, format in progress"},
+    ConditionRow{Condition::sanitize_failed, kMediumError, 0x31, 0x03, "sanitize command failed"},
+    ConditionRow{Condition::format_failed, kMediumError, 0x31, 0x01, "format command failed"},
     ConditionRow{Condition::write_protected, kDataProtect, 0x27, 0x00, "write protected"},
+    ConditionRow{Condition::software_write_protected, kDataProtect, 0x27, 0x02,
+                 "logical unit software write protected"},
     ConditionRow{Condition::space_allocation_failed, kDataProtect, 0x27, 0x07,
                  "space allocation failed write protect"},
     ConditionRow{Condition::unrecovered_read_error, kMediumError, 0x11, 0x00,
@@ -54,6 +64,8 @@ constexpr std::array kConditions{
     ConditionRow{Condition::write_error, kMediumError, 0x0c, 0x00, "write error"},
     ConditionRow{Condition::internal_target_failure, kHardwareError, 0x44, 0x00,
                  "internal target failure"},
+    ConditionRow{Condition::self_test_failed, kHardwareError, 0x3e, 0x03,
+                 "logical unit failed self-test"},
     ConditionRow{Condition::miscompare, kMiscompare, 0x1d, 0x00,
                  "miscompare during verify operation"},
     ConditionRow{Condition::power_on, kUnitAttention, 0x29, 0x00,
@@ -61,6 +73,10 @@ constexpr std::array kConditions{
     ConditionRow{Condition::device_reset, kUnitAttention, 0x29, 0x03,
                  "bus device reset function occurred"},
     ConditionRow{Condition::nexus_loss, kUnitAttention, 0x29, 0x07, "I_T nexus loss occurred"},
+    ConditionRow{Condition::commands_cleared, kUnitAttention, 0x2f, 0x00,
+                 "commands cleared by another initiator"},
+    ConditionRow{Condition::mode_parameters_changed, kUnitAttention, 0x2a, 0x01,
+                 "mode parameters changed"},
     ConditionRow{Condition::capacity_changed, kUnitAttention, 0x2a, 0x09,
                  "capacity data has changed"},
     ConditionRow{Condition::reservations_preempted, kUnitAttention, 0x2a, 0x03,
@@ -76,6 +92,10 @@ constexpr std::array kConditions{
                  "device identifier changed"},
     ConditionRow{Condition::reported_luns_changed, kUnitAttention, 0x3f, 0x0e,
                  "reported LUNs data has changed"},
+    ConditionRow{Condition::soft_threshold_reached, kUnitAttention, 0x38, 0x07,
+                 "thin provisioning soft threshold reached"},
+    ConditionRow{Condition::exception_test, kUnitAttention, 0x5d, 0xff,
+                 "failure prediction threshold exceeded (false)"},
 };
 
 void encode_field_pointer(std::byte* at, const FieldPointer& field) {
@@ -84,6 +104,17 @@ void encode_field_pointer(std::byte* at, const FieldPointer& field) {
   if (field.bit) flags |= static_cast<std::uint8_t>(0x08 | *field.bit);
   store_u8(at, flags);
   store_be16(at + 1, field.byte);
+}
+
+// SPC-4 section 4.5.2.4: a field pointer or a progress indication.
+void encode_sense_key_specific(std::byte* at, const Sense& sense) {
+  if (sense.field) return encode_field_pointer(at, *sense.field);
+  store_u8(at, 0x80);  // SKSV
+  store_be16(at + 1, *sense.progress);
+}
+
+bool has_sense_key_specific(const Sense& sense) {
+  return sense.field || sense.progress;
 }
 
 }  // namespace
@@ -131,7 +162,7 @@ void EncodedSense::encode_fixed(const Sense& sense) {
   store_u8(&data_[7], 10);
   store_u8(&data_[12], row.asc);
   store_u8(&data_[13], row.ascq);
-  if (sense.field) encode_field_pointer(&data_[15], *sense.field);
+  if (has_sense_key_specific(sense)) encode_sense_key_specific(&data_[15], sense);
   size_ = 18;
 }
 
@@ -150,10 +181,10 @@ void EncodedSense::encode_descriptor(const Sense& sense) {
     store_be64(&data_[size_ + 4], *sense.information);
     size_ += 12;
   }
-  if (sense.field) {
+  if (has_sense_key_specific(sense)) {
     store_u8(&data_[size_], 0x02);
     store_u8(&data_[size_ + 1], 0x06);
-    encode_field_pointer(&data_[size_ + 4], *sense.field);
+    encode_sense_key_specific(&data_[size_ + 4], sense);
     size_ += 8;
   }
   store_u8(&data_[7], static_cast<std::uint8_t>(size_ - 8));

@@ -15,6 +15,7 @@ namespace openiser::target {
 
 enum class Condition : std::uint8_t {
   no_sense,
+  exception_on_request,
   // What the initiator asked is wrong.
   invalid_opcode,
   invalid_field_in_cdb,
@@ -31,16 +32,24 @@ enum class Condition : std::uint8_t {
   port_in_standby_state,
   port_in_unavailable_state,
   // What the medium says.
+  sanitize_in_progress,
+  format_in_progress,
+  sanitize_failed,
+  format_failed,
   write_protected,
+  software_write_protected,
   space_allocation_failed,
   unrecovered_read_error,
   write_error,
   internal_target_failure,
+  self_test_failed,
   miscompare,
-  // Unit attentions.
+  // Unit attentions, the weightiest first; at most 32.
   power_on,
   device_reset,
   nexus_loss,
+  commands_cleared,
+  mode_parameters_changed,
   capacity_changed,
   reservations_preempted,
   reservations_released,
@@ -49,6 +58,8 @@ enum class Condition : std::uint8_t {
   timestamp_changed,
   device_identifier_changed,
   reported_luns_changed,
+  soft_threshold_reached,
+  exception_test,
 };
 
 struct ConditionRow {
@@ -72,6 +83,8 @@ struct Sense {
   Condition condition = Condition::no_sense;
   std::optional<FieldPointer> field = {};
   std::optional<std::uint64_t> information = {};  // an LBA
+  // Sense-key specific data for NOT READY: how much is done, in 65536ths. Not with `field`.
+  std::optional<std::uint16_t> progress = {};
 };
 
 inline Sense invalid_cdb(std::uint16_t byte, std::optional<std::uint8_t> bit = {}) {

@@ -1,25 +1,22 @@
 #include "target/scsi/task_set.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+
+#include "base/assert.h"
 
 namespace openiser::target {
 namespace {
 
-constexpr std::array kByWeight{Condition::power_on,
-                               Condition::device_reset,
-                               Condition::nexus_loss,
-                               Condition::capacity_changed,
-                               Condition::reservations_preempted,
-                               Condition::reservations_released,
-                               Condition::registrations_preempted,
-                               Condition::access_state_changed,
-                               Condition::timestamp_changed,
-                               Condition::device_identifier_changed,
-                               Condition::reported_luns_changed};
-static_assert(kByWeight.size() <= 32, "one bit each");
+// By weight, as in the enumeration: one bit each.
+constexpr auto kFirst = static_cast<unsigned>(Condition::power_on);
 constexpr std::uint32_t kResets = 0b111;  // the first of them
+
+std::uint32_t bit_of(Condition condition) {
+  const unsigned place = static_cast<unsigned>(condition) - kFirst;
+  ISER_ASSERT(place < 32);
+  return 1U << place;
+}
 
 bool is_ordered(const Command& command) {
   return command.task().attribute == iscsi::TaskAttribute::ordered;
@@ -69,14 +66,12 @@ Command* TaskSet::next() {
 }
 
 void UnitAttentions::raise(Condition condition) {
-  const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
   if (condition == Condition::device_reset && (pending_ & 1) != 0) return;
-  pending_ |= 1U << place;
+  pending_ |= bit_of(condition);
 }
 
 void UnitAttentions::clear(Condition condition) {
-  const auto place = std::ranges::find(kByWeight, condition) - kByWeight.begin();
-  pending_ &= ~(1U << place);
+  pending_ &= ~bit_of(condition);
 }
 
 std::optional<Condition> UnitAttentions::take() {
@@ -90,9 +85,9 @@ std::optional<Condition> UnitAttentions::take_reset() {
 std::optional<Condition> UnitAttentions::take_among(std::uint32_t which) {
   const std::uint32_t waiting = pending_ & which;
   if (waiting == 0) return {};
-  const auto place = static_cast<std::size_t>(std::countr_zero(waiting));
+  const auto place = static_cast<unsigned>(std::countr_zero(waiting));
   pending_ &= ~(1U << place);
-  return kByWeight[place];
+  return static_cast<Condition>(kFirst + place);
 }
 
 }  // namespace openiser::target

@@ -64,6 +64,7 @@ struct UnitState {
   TaskSet tasks;
   UnitAttentions attentions;
   ReservationView reservations;
+  std::uint64_t changed_bytes = 0;  // since SpaceWatch has last looked
   // That the nexus came in through; null: no such group, and the unit is always accessed in full.
   const PortGroup* port_group = nullptr;
   bool read_only = false;  // to this nexus

@@ -12,8 +12,11 @@
 #include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
 #include "target/scsi/mailbox.h"
+#include "target/scsi/medium.h"
 #include "target/scsi/reservations/unit_reservations.h"
 #include "target/scsi/sense.h"
+#include "target/scsi/space_watch.h"
+#include "target/scsi/unit_health.h"
 #include "target/scsi/unit_notes.h"
 
 namespace openiser::target {
@@ -22,15 +25,30 @@ class Nexus;
 
 // Limits we report in the Block Limits page and hold initiators to; in bytes unless named blocks.
 inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
-inline constexpr std::uint32_t kPhysicalBlock = 4096;
 inline constexpr std::uint32_t kMaxWriteSameBlocks = 65535;  // as much as WRITE SAME(10) can say
 inline constexpr std::uint32_t kMaxCompareAndWriteBlocks = 255;
 inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;
 inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 
-// Shared by all threads. Everything but the capacity and the list of nexuses is constant; the list
-// is locked when a session first uses the unit or ends and for resets, never for another command.
-class LogicalUnit {
+// What can change about a unit while it is used, in one word that commands look at.
+namespace unit_flag {
+// Fields of mode pages (mode_pages.h).
+inline constexpr std::uint32_t write_cache = 0x1;  // WCE; without it every write is as with FUA
+inline constexpr std::uint32_t descriptor_sense = 0x2;        // D_SENSE
+inline constexpr std::uint32_t software_write_protect = 0x4;  // SWP
+inline constexpr std::uint32_t task_aborted_status = 0x8;     // TAS
+inline constexpr std::uint32_t exceptions_off = 0x10;         // DEXCPT
+inline constexpr std::uint32_t exceptions_test = 0x20;        // TEST
+inline constexpr std::uint32_t exceptions_method = 0xf00;     // MRIE, one of:
+inline constexpr std::uint32_t mode_fields = 0xf3f;
+}  // namespace unit_flag
+inline constexpr std::uint32_t exceptions_by_attention = 0x200;
+inline constexpr std::uint32_t exceptions_on_request = 0x600;
+
+// Shared by all threads. Everything but the flags, the capacity and the list of nexuses is
+// constant; the list is locked when a session first uses the unit or ends and for resets, never for
+// another command.
+class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
  public:
   LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
               std::unique_ptr<Store> store);
@@ -40,9 +58,27 @@ class LogicalUnit {
   std::uint16_t lun() const { return settings_.lun; }
   std::uint32_t block_size() const { return settings_.block_size; }
   std::uint64_t blocks() const { return blocks_.load(std::memory_order_relaxed); }
+  // By configuration or by its store, for good.
   bool write_protected() const { return write_protected_; }
   bool can_discard() const { return can_discard_; }
   bool volatile_cache() const { return volatile_cache_; }
+  bool tells_space() const { return tells_space_; }
+  // Blocks in a physical block.
+  std::uint32_t physical_blocks() const {
+    return settings_.physical_block_size / settings_.block_size;
+  }
+  // A threshold set (SBC-3 section 4.7.3.7) is this power of two of blocks: 1 MiB.
+  unsigned threshold_exponent() const;
+  // What log page 2F and REQUEST SENSE tell, other than errors.
+  std::optional<Condition> exception() const;
+  std::uint32_t flags() const { return flags_.load(std::memory_order_relaxed); }
+  bool has_flag(std::uint32_t flag) const { return (flags() & flag) != 0; }
+  std::uint32_t default_flags() const;
+  std::uint32_t changeable_flags() const;
+  // Sets those of `mask` to what `values` has; those that were different.
+  std::uint32_t change_flags(std::uint32_t mask, std::uint32_t values);
+  // Writes have to be on the medium before they end.
+  bool writes_through() const { return volatile_cache_ && !has_flag(unit_flag::write_cache); }
   const std::string& serial() const { return serial_; }
   // NAA 6 (IEEE Registered Extended), 16 bytes, made from the serial number.
   const std::array<std::byte, 16>& identifier() const { return identifier_; }
@@ -55,7 +91,12 @@ class LogicalUnit {
   void submit(StoreEngine& engine, StoreRequest& request) { store_->submit(engine, request); }
 
   Gate& gate() { return *gate_; }
+  Medium& medium() { return medium_; }
+  const Medium& medium() const { return medium_; }
   UnitReservations& reservations() { return reservations_; }
+  UnitHealth& health() { return health_; }
+  const UnitHealth& health() const { return health_; }
+  SpaceWatch& space_watch() { return space_watch_; }
   UnitNotes& notes() { return notes_; }
   PortGroups& port_groups() { return port_groups_; }
 
@@ -68,6 +109,8 @@ class LogicalUnit {
   }
   // A unit attention for every nexus but this one.
   void raise_on_others(const Nexus& nexus, Condition condition);
+  // A unit attention on every nexus.
+  void raise(Condition condition);
   // Reads the size of the store again; when it has changed, every nexus gets a unit attention.
   void check_capacity();
   Status grow(std::uint64_t size);
@@ -81,13 +124,18 @@ class LogicalUnit {
   bool write_protected_;
   bool can_discard_;
   bool volatile_cache_;
+  bool tells_space_;
   std::atomic<std::uint64_t> blocks_;
+  std::atomic<std::uint32_t> flags_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   UnitReservations reservations_;
   UnitNotes notes_;
   PortGroups port_groups_;
+  UnitHealth health_;
+  SpaceWatch space_watch_{*this};
 
   NexusList nexuses_;
+  Medium medium_{*store_};
 };
 
 }  // namespace openiser::target

@@ -17,6 +17,7 @@ class UnmapJob final : public Job {
     if (work.position == work.ranges.size()) return Step::done;
     const BlockRange& range = work.ranges[work.position++];
     slot.operation = StoreRequest::Operation::discard;
+    slot.force_unit_access = work.force_unit_access;
     slot.offset = range.lba * command.unit()->block_size();
     slot.length = std::uint64_t{range.blocks} * command.unit()->block_size();
     return Step::submit;
@@ -69,6 +70,7 @@ void unmap(Command& command) {
   const std::uint16_t length = cdb.be16(7);
   if (length == 0) return command.good();
   command.work().transfer_length = length;
+  command.work().force_unit_access = command.unit()->writes_through();
   command.receive(length, unmap_received);
 }
 

@@ -1,4 +1,4 @@
-// VERIFY (SBC-3 section 5.29 and following).
+// VERIFY and WRITE AND VERIFY (SBC-3 sections 5.29 and following, 5.39 and following).
 #include <algorithm>
 
 #include "target/scsi/handlers.h"
@@ -41,6 +41,25 @@ class VerifyJob final : public Job {
 };
 constexpr VerifyJob kVerify;
 
+// The data goes to the medium before it is read back.
+class WriteThenVerifyJob final : public Job {
+ public:
+  Step prepare(Command& command, StoreSlot& slot) const override {
+    return write_job().prepare(command, slot);
+  }
+  void finish(Command& command) const override {
+    command.work().position = 0;
+    command.run(kVerify);
+  }
+};
+constexpr WriteThenVerifyJob kWriteThenVerify;
+
+void write_and_verify_received(Command& command) {
+  if (!data_is_whole(command, command.work().length)) return;
+  gather_pieces(command);
+  command.run(kWriteThenVerify);
+}
+
 void verify_received(Command& command) {
   const bool one = bytchk(command) == kBytchkOne;
   const std::uint64_t needed = one ? command.unit()->block_size() : command.work().length;
@@ -67,6 +86,15 @@ void verify(Command& command) {
   }
   cut_to_whole_blocks(command, command.data_out_size());
   command.receive(static_cast<std::uint32_t>(work.length), verify_received);
+}
+
+void write_and_verify(Command& command) {
+  if (bytchk(command) > kBytchkAll) return command.fail(invalid_cdb(1, 2));
+  if (!take_range(command, kMaxTransfer)) return;
+  Work& work = command.work();
+  work.force_unit_access = true;
+  cut_to_whole_blocks(command, command.data_out_size());
+  command.receive(static_cast<std::uint32_t>(work.length), write_and_verify_received);
 }
 
 }  // namespace openiser::target

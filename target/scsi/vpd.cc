@@ -82,28 +82,32 @@ void block_limits(ByteWriter& out, const Command& command) {
   };
   out.u8(0x01);  // WSNZ: WRITE SAME of 0 blocks is refused
   out.u8(kMaxCompareAndWriteBlocks);
-  out.be16(static_cast<std::uint16_t>(kPhysicalBlock / block));  // optimal granularity
+  out.be16(static_cast<std::uint16_t>(unit.physical_blocks()));  // optimal granularity
   out.be32(blocks(kMaxTransfer));
   out.be32(blocks(std::uint64_t{1} << 20));  // optimal transfer length
   out.be32(0);                               // no prefetch
   out.be32(unit.can_discard() ? kMaxUnmapBlocks : 0);
   out.be32(unit.can_discard() ? kMaxUnmapDescriptors : 0);
-  out.be32(unit.can_discard() ? kPhysicalBlock / block : 0);  // optimal unmap granularity
+  out.be32(unit.can_discard() ? unit.physical_blocks() : 0);  // optimal unmap granularity
   out.be32(unit.can_discard() ? 0x80000000 : 0);              // UGAVALID, alignment 0
   out.be64(kMaxWriteSameBlocks);
   out.zeros(20);
 }
 
 // SBC-3 section 6.5.2
-void block_device_characteristics(ByteWriter& out, const Command&) {
+void block_device_characteristics(ByteWriter& out, const Command& command) {
   out.be16(0x0001);  // medium does not rotate
-  out.zeros(58);
+  out.u8(0);
+  // WABEREQ: blocks can be read after a block erase, where there is one.
+  out.u8(command.unit()->can_discard() ? 0x40 : 0);
+  out.zeros(56);
 }
 
 // SBC-3 section 6.5.4
 void logical_block_provisioning(ByteWriter& out, const Command& command) {
-  const bool thin = command.unit()->can_discard();
-  out.u8(0);
+  const LogicalUnit& unit = *command.unit();
+  const bool thin = unit.can_discard();
+  out.u8(static_cast<std::uint8_t>(unit.tells_space() ? unit.threshold_exponent() : 0));
   out.u8(thin ? 0xe4 : 0);  // LBPU, LBPWS, LBPWS10, LBPRZ
   out.u8(thin ? 0x02 : 0);  // thin provisioned
   out.u8(0);

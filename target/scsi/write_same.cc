@@ -17,6 +17,7 @@ class WriteSameJob final : public Job {
     if (work.position == work.length) return Step::done;
     if (!work.scratch && !make_pattern(command)) return Step::wait_for_memory;
     slot.operation = StoreRequest::Operation::write;
+    slot.force_unit_access = work.force_unit_access;
     slot.offset = work.offset + work.position;
     slot.length = std::min<std::uint64_t>(work.scratch.size(), work.length - work.position);
     slot.piece = work.scratch.bytes().first(slot.length);

@@ -4,6 +4,7 @@
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ ErrorCode allocate(int fd, const StoreRequest& request, int mode) {
 
 // For file systems that can neither zero a range nor punch a hole.
 ErrorCode write_zero_bytes(int fd, const StoreRequest& request) {
-  static std::array<std::byte, 65536> zeros;  // only ever read
+  alignas(4096) static std::array<std::byte, 65536> zeros;  // only ever read
   std::uint64_t done = 0;
   while (done < request.length) {
     const std::size_t size = std::min<std::uint64_t>(zeros.size(), request.length - done);
@@ -84,6 +85,16 @@ void find_extent(int fd, StoreRequest& request) {
   }
 }
 
+ErrorCode query_space(int fd, StoreSpace& space) {
+  constexpr std::uint64_t kBlockOfStat = 512;
+  struct stat file;
+  struct statvfs system;
+  if (fstat(fd, &file) != 0 || fstatvfs(fd, &system) != 0) return last_system_error();
+  space.used = static_cast<std::uint64_t>(file.st_blocks) * kBlockOfStat;
+  space.available = std::uint64_t{system.f_bavail} * system.f_frsize;
+  return {};
+}
+
 ErrorCode sync_data(int fd) {
   return fdatasync(fd) == 0 ? ErrorCode() : last_system_error();
 }
@@ -104,6 +115,12 @@ ErrorCode perform(int fd, StoreRequest& request) {
       return sync_data(fd);
     case StoreRequest::Operation::find_extent:
       find_extent(fd, request);
+      return {};
+    case StoreRequest::Operation::query_space:
+      return query_space(fd, request.space);
+    case StoreRequest::Operation::prefetch:
+      posix_fadvise(fd, static_cast<off_t>(request.offset), static_cast<off_t>(request.length),
+                    POSIX_FADV_WILLNEED);
       return {};
     case StoreRequest::Operation::discard:
       if (request.length != 0) error = allocate(fd, request, FALLOC_FL_PUNCH_HOLE);

@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,11 +11,14 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/descriptor.h"
 #include "target/store/blocking_io.h"
+#include "target/store/direct_io.h"
 #include "target/store/store.h"
 
 namespace openiser::target {
@@ -24,18 +28,20 @@ namespace {
 // any engine. On tmpfs everything is memory, and io_uring would send each request to a worker
 // thread, so there writes are done on the spot too. Requests beyond kInlineLimit never are: they
 // would hold up the loop.
-enum class Inline : std::uint8_t { cached_reads, everything };
+enum class Inline : std::uint8_t { nothing, cached_reads, everything };
 constexpr std::uint64_t kInlineLimit = std::uint64_t{1} << 20;
 
 class FileStore final : public Store {
  public:
   // `follows`: the size is the file's, whatever that comes to be.
-  FileStore(Descriptor file, StoreProperties properties, bool follows, Inline inline_work)
+  FileStore(Descriptor file, StoreProperties properties, bool follows, Inline inline_work,
+            std::optional<DirectAlignment> direct)
       : file_(std::move(file)),
         properties_(std::move(properties)),
         size_(properties_.size),
         follows_(follows),
-        inline_(inline_work) {}
+        inline_(inline_work),
+        direct_(direct) {}
 
   StoreProperties properties() const override {
     StoreProperties now = properties_;
@@ -52,6 +58,9 @@ class FileStore final : public Store {
       return request.done();
     }
     if (done_on_the_spot(request)) return request.done();
+    if (direct_ && !is_aligned(request, *direct_)) {
+      return submit_copied(file_.get(), engine, request, *direct_);
+    }
     engine.submit(file_.get(), request);
   }
 
@@ -64,7 +73,7 @@ class FileStore final : public Store {
       request.error = perform(file_.get(), request);
       return true;
     }
-    return request.operation == StoreRequest::Operation::read &&
+    return inline_ == Inline::cached_reads && request.operation == StoreRequest::Operation::read &&
            try_read(file_.get(), request, RWF_NOWAIT);
   }
 
@@ -73,6 +82,7 @@ class FileStore final : public Store {
   std::atomic<std::uint64_t> size_;  // unless it follows
   const bool follows_;
   const Inline inline_;
+  const std::optional<DirectAlignment> direct_;  // none: through the page cache
 };
 
 // So that a file just made is still there after a power cut.
@@ -100,12 +110,20 @@ ErrorCode lock_file(int fd, bool read_only, std::chrono::milliseconds wait) {
   return {};
 }
 
-Result<Descriptor> open_locked(const std::string& path, bool create, bool read_only,
-                               std::chrono::milliseconds lock_wait) {
-  const int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create ? O_CREAT : 0);
+Result<Descriptor> open_locked(const std::string& path, const FileStoreOptions& options) {
+  const bool create = !options.read_only && options.size != 0;
+  const int flags = (options.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create ? O_CREAT : 0) |
+                    (options.direct ? O_DIRECT : 0);
+  const bool is_new = create && access(path.c_str(), F_OK) != 0;
   Descriptor file(open(path.c_str(), flags, 0600));
+  if (!file && options.direct && errno == EINVAL) {
+    return ErrorCode(EOPNOTSUPP, boost::system::generic_category());
+  }
   if (!file) return last_system_error();
-  if (const ErrorCode error = lock_file(file.get(), read_only, lock_wait)) return error;
+  if (const ErrorCode error = lock_file(file.get(), options.read_only, options.lock_wait)) {
+    return error;
+  }
+  if (is_new) sync_folder_of(path);
   return file;
 }
 
@@ -139,33 +157,64 @@ Status FileStore::grow(std::uint64_t size) {
   return {};
 }
 
-// Asks by way of a hole beyond the end of the file, which changes nothing.
+// Partitions have no queue of their own, but their disk has. (Documentation/ABI/stable/sysfs-block)
+bool device_can_deallocate(dev_t device) {
+  const std::string folder =
+      "/sys/dev/block/" + std::to_string(major(device)) + ":" + std::to_string(minor(device));
+  for (const char* queue : {"/queue/", "/../queue/"}) {
+    std::uint64_t bytes = 0;
+    if (std::ifstream(folder + queue + "write_zeroes_max_bytes") >> bytes) return bytes != 0;
+  }
+  return false;
+}
+
+bool is_regular(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// A device says whether zeroing can deallocate; a file system is asked by way of a hole beyond the
+// end of the file, which changes nothing.
 bool can_punch_holes(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return false;
+  if (S_ISBLK(status.st_mode)) return device_can_deallocate(status.st_rdev);
   const off_t end = lseek(fd, 0, SEEK_END);
   return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, 4096) == 0;
 }
 
+StoreProperties properties_of(int fd, const std::string& path, std::uint64_t size,
+                              const FileStoreOptions& options) {
+  return {.size = size,
+          .read_only = options.read_only,
+          .discard = !options.read_only && can_punch_holes(fd),
+          .volatile_cache = !options.read_only,
+          .tells_space = is_regular(fd),
+          .description = "file " + path};
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_file_store(const std::string& path, std::uint64_t size,
-                                               bool read_only,
-                                               std::chrono::milliseconds lock_wait) {
-  const bool create = !read_only && size != 0;
-  const bool is_new = create && access(path.c_str(), F_OK) != 0;
-  auto file = open_locked(path, create, read_only, lock_wait);
+Result<std::unique_ptr<Store>> open_file_store(const std::string& path,
+                                               const FileStoreOptions& options) {
+  auto file = open_locked(path, options);
   if (!file) return file.error();
   const int fd = file->get();
-  const auto fitted = fit_size(fd, size, read_only);
+  const auto fitted = fit_size(fd, options.size, options.read_only);
   if (!fitted) return fitted.error();
-  if (is_new) sync_folder_of(path);
-  StoreProperties properties{.size = *fitted,
-                             .read_only = read_only,
-                             .discard = !read_only && can_punch_holes(fd),
-                             .volatile_cache = !read_only,
-                             .description = "file " + path};
-  const Inline inline_work = is_in_memory(fd) ? Inline::everything : Inline::cached_reads;
-  return std::unique_ptr<Store>(
-      std::make_unique<FileStore>(std::move(*file), std::move(properties), size == 0, inline_work));
+  StoreProperties properties = properties_of(fd, path, *fitted, options);
+  std::optional<DirectAlignment> direct;
+  if (options.direct) {
+    const auto alignment = direct_alignment(fd);
+    if (!alignment) return alignment.error();
+    direct = *alignment;
+    properties.alignment = direct->offset;
+  }
+  const Inline inline_work = direct             ? Inline::nothing
+                             : is_in_memory(fd) ? Inline::everything
+                                                : Inline::cached_reads;
+  return std::unique_ptr<Store>(std::make_unique<FileStore>(
+      std::move(*file), std::move(properties), options.size == 0, inline_work, direct));
 }
 
 }  // namespace openiser::target

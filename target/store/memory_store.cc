@@ -41,7 +41,7 @@ class MemoryStore final : public Store {
   }
 
  private:
-  ErrorCode perform(const StoreRequest& request) {
+  ErrorCode perform(StoreRequest& request) {
     if (request.changes_data() && read_only_) return {EROFS, boost::system::generic_category()};
     switch (request.operation) {
       case StoreRequest::Operation::read:
@@ -50,6 +50,11 @@ class MemoryStore final : public Store {
         return {};
       case StoreRequest::Operation::flush:
       case StoreRequest::Operation::find_extent:
+        return {};
+      case StoreRequest::Operation::query_space:
+        return {EOPNOTSUPP, boost::system::generic_category()};
+      case StoreRequest::Operation::prefetch:
+        request.is_cached = true;
         return {};
       case StoreRequest::Operation::discard:
       case StoreRequest::Operation::write_zeroes:

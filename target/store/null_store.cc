@@ -24,6 +24,7 @@ class NullStore final : public Store {
         std::memset(piece.data(), 0, piece.size());
       }
     }
+    request.is_cached = request.operation == StoreRequest::Operation::prefetch;
     request.done();
   }
 

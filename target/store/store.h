@@ -16,12 +16,29 @@
 
 namespace openiser::target {
 
+// Bytes of the medium below the store.
+struct StoreSpace {
+  std::uint64_t used = 0;       // by this store
+  std::uint64_t available = 0;  // to it and whatever else is there
+};
+
 // One I/O, owned by the submitter and kept in place until done(). Offsets and lengths are in bytes
 // and within the store.
 class StoreRequest {
  public:
-  // find_extent: how far from `offset` the store is all data, or all hole.
-  enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes, find_extent };
+  // find_extent: how far from `offset` the store is all data, or all hole. prefetch: the range is
+  // going to be read; advice, which never fails. query_space: how much room the store takes and
+  // could take; for stores that tell (StoreProperties::tells_space).
+  enum class Operation : std::uint8_t {
+    read,
+    write,
+    flush,
+    discard,
+    write_zeroes,
+    find_extent,
+    prefetch,
+    query_space
+  };
 
   Operation operation = Operation::read;
   // Writes: the data is on stable storage when the request is done.
@@ -31,6 +48,10 @@ class StoreRequest {
   // Set by find_extent, which also cuts `length` to where that ends. Left as it was, false, where
   // it is not known.
   bool is_hole = false;
+  // Set by prefetch where all of the range is known to be in memory now.
+  bool is_cached = false;
+  // Set by query_space.
+  StoreSpace space;
   // Read: where to, or write: from where; together `length` bytes. Valid until done().
   std::span<const MutableBytes> pieces;
 
@@ -71,6 +92,8 @@ struct StoreProperties {
   bool read_only = false;
   bool discard = false;         // discard deallocates; reads give zeroes afterwards
   bool volatile_cache = false;  // flush is needed for writes to be on stable storage
+  bool tells_space = false;     // query_space is answered
+  std::uint32_t alignment = 1;  // of offsets and lengths of reads and writes
   std::string description;      // "file /srv/disk1.img", for logs and status
 };
 
@@ -85,10 +108,16 @@ class Store {
   virtual Status grow(std::uint64_t size);
 };
 
-// Somebody else's lock on the file is waited for as long as `lock_wait`, then the error is EBUSY.
-Result<std::unique_ptr<Store>> open_file_store(
-    const std::string& path, std::uint64_t size, bool read_only,
-    std::chrono::milliseconds lock_wait = std::chrono::milliseconds(0));
+struct FileStoreOptions {
+  std::uint64_t size = 0;  // made, or grown, to it; 0: as large as it is
+  bool read_only = false;
+  bool direct = false;  // past the page cache; EOPNOTSUPP where the file system cannot
+  // For somebody else's lock on the file; then the error is EBUSY.
+  std::chrono::milliseconds lock_wait{0};
+};
+Result<std::unique_ptr<Store>> open_file_store(const std::string& path,
+                                               const FileStoreOptions& options);
+
 std::unique_ptr<Store> make_memory_store(std::uint64_t size, bool read_only = false);
 // Reads give zeroes, writes vanish: for measuring everything else.
 std::unique_ptr<Store> make_null_store(std::uint64_t size);

@@ -42,6 +42,8 @@ struct StoreDesk {
     std::uint64_t end;
   };
   std::vector<Hole> holes;
+  bool is_cached = false;    // what prefetch says
+  target::StoreSpace space;  // what query_space says
 
   // Fails requests of one kind, all of them.
   void fail(Operation operation, int error) {
@@ -69,6 +71,8 @@ struct StoreDesk {
     request.error = error == 0 ? ErrorCode() : ErrorCode(error, boost::system::generic_category());
     if (error == 0) move(request);
     if (error == 0 && request.operation == Operation::find_extent) find_extent(request);
+    request.is_cached = is_cached;
+    request.space = space;
     request.done();
   }
 
@@ -97,6 +101,8 @@ struct StoreDesk {
         return;
       case Operation::flush:
       case Operation::find_extent:
+      case Operation::prefetch:
+      case Operation::query_space:
         return;
     }
   }

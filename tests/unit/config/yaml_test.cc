@@ -79,7 +79,9 @@ TEST(Yaml, ThreeKindsOfStore) {
                              "      - {lun: 1, memory: 64MiB}\n"
                              "      - lun: 2\n"
                              "        null: 1TiB\n"
-                             "        block_size: 4k\n");
+                             "        block_size: 4k\n"
+                             "        physical_block_size: 8k\n"
+                             "      - {lun: 3, file: a, direct: true, soft_threshold: 80}\n");
   ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
   const auto& luns = loaded.daemon.targets[0].luns;
   EXPECT_EQ(luns[0].path, "/dev/sdb") << "absolute names stay";
@@ -88,6 +90,11 @@ TEST(Yaml, ThreeKindsOfStore) {
   EXPECT_EQ(luns[2].kind, Lun::Kind::null);
   EXPECT_EQ(luns[2].size, std::uint64_t{1} << 40);
   EXPECT_EQ(luns[2].block_size, 4096U);
+  EXPECT_EQ(luns[2].physical_block_size, 8192U);
+  EXPECT_EQ(luns[0].physical_block_size, 4096U);
+  EXPECT_FALSE(luns[0].direct);
+  EXPECT_TRUE(luns[3].direct);
+  EXPECT_EQ(luns[3].soft_threshold, 80U);
 }
 
 TEST(Yaml, PortalsInAllForms) {
@@ -354,6 +361,15 @@ INSTANTIATE_TEST_SUITE_P(
         FaultRow{with_lun("lun: 0, file: ''"), "5:24 file: an empty file name"},
         FaultRow{with_lun("lun: 0, memory: 1MiB, size: 1MiB"), "5:32 size is for files"},
         FaultRow{with_lun("lun: 0, file: a, block_size: 1k"), "5:27 a block size of 1024"},
+        FaultRow{with_lun("lun: 0, file: a, physical_block_size: 5k"),
+                 "5:27 a physical_block_size of 5120; write a power of two"},
+        FaultRow{with_lun("lun: 0, file: a, block_size: 4k, physical_block_size: 512"),
+                 "5:43 a physical_block_size of 512; write a power of two"},
+        FaultRow{with_lun("lun: 0, memory: 1MiB, direct: true"), "5:32 direct is for files"},
+        FaultRow{with_lun("lun: 0, memory: 1MiB, soft_threshold: 9"),
+                 "5:32 soft_threshold is for files"},
+        FaultRow{with_lun("lun: 0, file: a, soft_threshold: 100"),
+                 "5:43 soft_threshold: 100 is out of range"},
         FaultRow{with_lun("lun: 0, file: a, size: 1000"),
                  "5:9 a size of 1000 bytes, which is no multiple of block_size; round it to 512"},
         FaultRow{with_lun("lun: 0, file: a, vendor: much too long"),
@@ -501,7 +517,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 13 + 2 + 2 + 2 * 6 + 10 + 10 + 7 + 9);
+  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 13 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 9);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);

@@ -249,8 +249,33 @@ TEST_F(Inquiry, BlockDeviceCharacteristics) {
   set_up();
   EXPECT_EQ(to_hex(page(0xb1)),
             "00b1003c"
-            "0001" +
-                std::string(58 * 2, '0'));
+            "00010040" +
+                std::string(56 * 2, '0'));
+  set_up(512, 1024, true, false);
+  EXPECT_EQ(to_hex(page(0xb1)),
+            "00b1003c"
+            "00010000" +
+                std::string(56 * 2, '0'));
+}
+
+TEST_F(Inquiry, PhysicalBlocksAreAsConfigured) {
+  settings.physical_block_size = 512;
+  set_up();
+  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "01ff0001");
+  EXPECT_EQ(to_hex(page(0xb0)).substr(56, 8), "00000001") << "unmap granularity";
+  EXPECT_EQ(load_u8(&in(cdb16(0x9e, 0, 32, 0x10), 32)->data_in[13]), 0);
+  settings.physical_block_size = 1 << 20;
+  set_up();
+  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "01ff0800");
+  EXPECT_EQ(load_u8(&in(cdb16(0x9e, 0, 32, 0x10), 32)->data_in[13]), 11);
+}
+
+TEST_F(Inquiry, PhysicalBlocksThatAreNone) {
+  for (const std::uint32_t size : {0U, 256U, 768U, 1U << 21}) {
+    settings.physical_block_size = size;
+    EXPECT_THROW(set_up(), std::invalid_argument);
+  }
+  settings.physical_block_size = 4096;
 }
 
 TEST_F(Inquiry, LogicalBlockProvisioning) {

@@ -253,14 +253,6 @@ TEST_F(Inventory, ModeSenseSinglePages) {
   EXPECT_EQ(to_hex(in(hex("1a 08 1c 00 ff 00"), 255)->data_in), "0f001000" + kExceptions);
 }
 
-TEST_F(Inventory, ModeSenseNothingIsChangeable) {
-  set_up();
-  EXPECT_EQ(to_hex(in(hex("1a 08 7f 00 ff 00"), 255)->data_in),
-            "2f001000"
-            "0812" +
-                std::string(36, '0') + "0a0a" + std::string(20, '0') + kExceptions);
-}
-
 TEST_F(Inventory, ModeSenseDefaultsAreCurrent) {
   set_up();
   EXPECT_EQ(in(hex("1a 08 bf 00 ff 00"), 255)->data_in, in(hex("1a 08 3f 00 ff 00"), 255)->data_in);

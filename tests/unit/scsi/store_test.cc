@@ -8,15 +8,21 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
 #include "base/descriptor.h"
 #include "rdmap/tcp/event_loop.h"
 #include "target/store/blocking_io.h"
+#include "target/store/direct_io.h"
 #include "tests/support/bytes.h"
 #include "tests/support/temporary_folder.h"
 
@@ -92,6 +98,17 @@ class Bench {
     Request request(loop_, operation, at, size);
     return run(store, request);
   }
+  // One stretch of memory, as it lies.
+  ErrorCode move(Store& store, Operation operation, std::uint64_t at, MutableBytes memory) {
+    Request request(loop_, operation, at, memory.size());
+    request.pieces = {&memory, 1};
+    return run(store, request);
+  }
+  StoreSpace space(Store& store) {
+    Request request(loop_, Operation::query_space, 0, 0);
+    EXPECT_FALSE(run(store, request));
+    return request.space;
+  }
 
  private:
   rdmap::EventLoop loop_;
@@ -119,7 +136,7 @@ class AnyStore : public ::testing::TestWithParam<Arrangement> {
     const bool tmpfs = GetParam().store == Arrangement::What::tmpfs_file;
     if (tmpfs && access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "no /dev/shm here";
     folder = std::make_unique<test::TemporaryFolder>(tmpfs ? "/dev/shm" : "");
-    auto opened = open_file_store(folder->path("disk"), kSize, false);
+    auto opened = open_file_store(folder->path("disk"), {.size = kSize});
     ASSERT_TRUE(opened) << opened.error().message();
     store = std::move(*opened);
   }
@@ -239,12 +256,12 @@ class FileStoreTest : public ::testing::TestWithParam<Kind> {
   FileStoreTest() : bench(GetParam()) {}
   std::string path() const { return folder.path("disk"); }
   std::unique_ptr<Store> open_store(std::uint64_t size, bool read_only = false) {
-    auto opened = open_file_store(path(), size, read_only);
+    auto opened = open_file_store(path(), {.size = size, .read_only = read_only});
     EXPECT_TRUE(opened) << opened.error().message();
     return opened ? std::move(*opened) : nullptr;
   }
   int error_of(std::uint64_t size, bool read_only = false) {
-    const auto opened = open_file_store(path(), size, read_only);
+    const auto opened = open_file_store(path(), {.size = size, .read_only = read_only});
     return opened ? 0 : opened.error().value();
   }
 
@@ -302,7 +319,7 @@ TEST_P(FileStoreTest, WithASizeItKeepsIt) {
 }
 
 TEST_P(FileStoreTest, GrowsWhenAsked) {
-  auto store = open_file_store(path(), 8192, false);
+  auto store = open_file_store(path(), {.size = 8192});
   ASSERT_TRUE(store);
   EXPECT_TRUE((*store)->grow(65536));
   EXPECT_EQ((*store)->properties().size, 65536U);
@@ -334,7 +351,7 @@ TEST_P(FileStoreTest, FolderIsRefused) {
 }
 
 TEST_P(FileStoreTest, PathThatIsNotThere) {
-  const auto opened = open_file_store(folder.path("none/disk"), 4096, false);
+  const auto opened = open_file_store(folder.path("none/disk"), {.size = 4096});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().value(), ENOENT);
 }
@@ -396,13 +413,131 @@ TEST_P(FileStoreTest, SecondWriterIsKeptOut) {
   EXPECT_EQ(error_of(4096, true), EBUSY);
 }
 
+// --- direct I/O ---
+
+ByteVector shifted(std::size_t by) {
+  ByteVector bytes = test::pattern(8192 + by);
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(by));
+  return bytes;
+}
+
+TEST_P(FileStoreTest, DirectTakesAlignedAndOtherMemory) {
+  auto opened = open_file_store(path(), {.size = kSize, .direct = true});
+  if (!opened && opened.error().value() == EOPNOTSUPP) GTEST_SKIP() << "no direct I/O here";
+  ASSERT_TRUE(opened) << opened.error().message();
+  const auto store = std::move(*opened);
+  const std::uint32_t unit = store->properties().alignment;
+  ASSERT_GE(unit, 512U);
+  for (const std::size_t shift : std::array<std::size_t, 4>{0, 1, 7, 512}) {
+    ByteVector memory(3 * 8192 + 4096);
+    const std::size_t start = 4096 - reinterpret_cast<std::uintptr_t>(memory.data()) % 4096 + shift;
+    const auto piece = [&](int i) { return MutableBytes(memory).subspan(start + i * 4096, 4096); };
+    const ByteVector bytes = shifted(shift);
+    std::memcpy(piece(0).data(), bytes.data(), 8192);
+    ASSERT_FALSE(
+        bench.move(*store, Operation::write, 4096, MutableBytes(memory).subspan(start, 8192)));
+    ASSERT_FALSE(bench.move(*store, Operation::read, 4096,
+                            MutableBytes(memory).subspan(start + 8192, 8192)));
+    EXPECT_EQ(std::memcmp(piece(2).data(), bytes.data(), 8192), 0);
+  }
+  // What came past the page cache is what everybody else reads.
+  std::ifstream file(path(), std::ios::binary);
+  ByteVector whole(4096 + 8192);
+  file.read(reinterpret_cast<char*>(whole.data()), static_cast<std::streamsize>(whole.size()));
+  EXPECT_EQ(ByteVector(whole.begin() + 4096, whole.end()), shifted(512));
+}
+
+TEST(DirectIo, AlignmentIsOfEachPiece) {
+  alignas(4096) static std::array<std::byte, 8192> memory;
+  struct Request final : StoreRequest {
+    void done() override {}
+  } request;
+  const DirectAlignment alignment{512, 4096};
+  std::array<MutableBytes, 2> pieces{MutableBytes(memory).first(4096),
+                                     MutableBytes(memory).subspan(4096)};
+  request.pieces = pieces;
+  EXPECT_TRUE(is_aligned(request, alignment));
+  pieces[1] = MutableBytes(memory).subspan(512, 4096);
+  EXPECT_TRUE(is_aligned(request, alignment));
+  pieces[1] = MutableBytes(memory).subspan(511, 4096);
+  EXPECT_FALSE(is_aligned(request, alignment));
+  pieces[1] = MutableBytes(memory).subspan(512, 512);
+  EXPECT_FALSE(is_aligned(request, alignment));
+}
+
+// --- devices ---
+
+// A loop device on a file; no name where there can be none.
+class LoopDevice {
+ public:
+  explicit LoopDevice(const std::string& file) {
+    FILE* answer = popen(("losetup -f --show '" + file + "' 2>/dev/null").c_str(), "r");
+    if (!answer) return;
+    char line[256] = "";
+    if (fgets(line, sizeof line, answer)) name_.assign(line, strcspn(line, "\n"));
+    pclose(answer);
+  }
+  ~LoopDevice() {
+    if (!name_.empty() && std::system(("losetup -d " + name_).c_str()) != 0) ADD_FAILURE();
+  }
+  LoopDevice(const LoopDevice&) = delete;
+  LoopDevice& operator=(const LoopDevice&) = delete;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+TEST_P(FileStoreTest, ADeviceDeallocatesAndReadsAsZeros) {
+  open_store(kSize);
+  const LoopDevice device(path());
+  if (device.name().empty()) GTEST_SKIP() << "no loop devices here";
+  for (const bool direct : {false, true}) {
+    auto opened = open_file_store(device.name(), {.direct = direct});
+    ASSERT_TRUE(opened) << opened.error().message();
+    const auto store = std::move(*opened);
+    EXPECT_EQ(store->properties().size, kSize);
+    EXPECT_TRUE(store->properties().discard);
+    EXPECT_FALSE(store->properties().tells_space);
+    ASSERT_FALSE(bench.write(*store, 8192, test::pattern(65536)));
+    ASSERT_FALSE(bench.other(*store, Operation::discard, 8192, 32768));
+    ASSERT_FALSE(bench.other(*store, Operation::write_zeroes, 8192 + 32768, 16384));
+    ByteVector expected = test::pattern(65536);
+    std::fill_n(expected.begin(), 49152, std::byte{0});
+    ByteVector back(65536);
+    ASSERT_FALSE(bench.read(*store, 8192, back));
+    EXPECT_EQ(back, expected);
+    EXPECT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+    EXPECT_FALSE(bench.other(*store, Operation::find_extent, 0, kSize));
+  }
+}
+
+// --- what the file system tells ---
+
+TEST_P(FileStoreTest, SpaceUsedAndAvailable) {
+  const auto store = open_store(kSize);
+  ASSERT_TRUE(store->properties().tells_space);
+  const StoreSpace before = bench.space(*store);
+  EXPECT_LT(before.used, kSize);
+  EXPECT_GT(before.available, 0U);
+  ASSERT_FALSE(bench.write(*store, 0, test::pattern(1 << 20)));
+  ASSERT_FALSE(bench.other(*store, Operation::flush, 0, 0));
+  EXPECT_GE(bench.space(*store).used, before.used + (1 << 20));
+}
+
+TEST_P(FileStoreTest, PrefetchIsHarmless) {
+  const auto store = open_store(kSize);
+  EXPECT_FALSE(bench.other(*store, Operation::prefetch, 0, kSize));
+}
+
 TEST_P(FileStoreTest, ALockIsWaitedFor) {
   auto first = open_store(4096);
   std::thread letting_go([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     first.reset();
   });
-  const auto second = open_file_store(path(), 4096, false, std::chrono::seconds(60));
+  const auto second =
+      open_file_store(path(), {.size = 4096, .lock_wait = std::chrono::seconds(60)});
   letting_go.join();
   EXPECT_TRUE(second);
 }
