@@ -275,12 +275,26 @@ void InitiatorSessionImpl::text_response(const ControlPdu& pdu) {
     auto records = parse_target_records(job.answer.text());
     return records ? finish_text({}, *std::move(records)) : finish_text(records.error());
   }
-  if (!is_running()) return;
+  if (is_running()) continue_text(*response);
+}
+
+// The rest of an answer is fetched with empty requests, some targets cutting theirs without the C
+// bit. Where we asked nothing (Async Message 4) the target may have something to negotiate.
+void InitiatorSessionImpl::continue_text(const TextResponse& response) {
+  TextJob& job = texts_.front();
+  std::string answers;
+  if (job.text.empty() && !response.continues) {
+    auto made = answer_target(job.answer.text().subspan(job.answered));
+    if (!made) return finish_text(made.error());
+    answers = *std::move(made);
+    job.answered = job.answer.text().size();
+  }
+  if (answers.size() > datamover_.max_send_data_segment()) return finish_text(errc::text_too_long);
   TextRequest more;
   more.initiator_task_tag = job.tag;
-  more.target_transfer_tag = response->target_transfer_tag;
-  more.lun = response->lun;
-  send_numbered(more);
+  more.target_transfer_tag = response.target_transfer_tag;
+  more.lun = response.lun;
+  send_numbered(more, answers.empty() ? Buffer() : Buffer::copy_of(as_bytes(answers)));
 }
 
 // RFC 7143 section 11.15

@@ -74,6 +74,7 @@ class InitiatorSessionImpl final : public InitiatorSession {
     std::uint32_t tag = kReservedTag;
     TextCollector answer = TextCollector(kMaxTextAnswer);
     std::size_t pdus = 0;
+    std::size_t answered = 0;  // how much of `answer` has been, where the target negotiates
   };
 
   // --- life (initiator_session.cc) ---
@@ -112,6 +113,7 @@ class InitiatorSessionImpl final : public InitiatorSession {
   void send_ping(Bytes data, std::function<void(ErrorCode error, Bytes echo)> done);
   void add_text_job(TextJob job);
   void start_text();
+  void continue_text(const TextResponse& response);
   void finish_text(ErrorCode error, std::vector<TargetRecord> records = {});
 
   void dispatch(ControlPdu& pdu);

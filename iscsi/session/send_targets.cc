@@ -99,6 +99,20 @@ Result<std::optional<std::uint32_t>> declared_data_segment(Bytes text,
   return std::nullopt;
 }
 
+Result<std::string> answer_target(Bytes text) {
+  const auto pairs = parse_text(text);
+  if (!pairs) return pairs.error();
+  TextWriter out;
+  for (const TextPair& pair : *pairs) {
+    if (pair.value == kReject || pair.value == kNotUnderstood || pair.value == kIrrelevant)
+      continue;
+    const KeySpec* spec = find_key(pair.key);
+    if (spec && spec->use == Use::all && spec->sender != Sender::initiator) continue;
+    out.add(pair.key, spec ? kReject : kNotUnderstood);
+  }
+  return out.take();
+}
+
 Result<std::vector<TargetRecord>> parse_target_records(Bytes text) {
   std::vector<TargetRecord> records;
   // One pair at a time: a long list has more pairs than parse_text() takes at once.

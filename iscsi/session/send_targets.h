@@ -35,6 +35,11 @@ Result<TextAnswer> answer_text(
 Result<std::optional<std::uint32_t>> declared_data_segment(Bytes text,
                                                            const Parameters& parameters);
 
+// The initiator's answers to keys that a target brings up on its own account: it may declare what
+// is a target's to declare in full feature phase; the rest is Reject, or NotUnderstood. Fails if
+// the text is none.
+Result<std::string> answer_target(Bytes text);
+
 // The initiator's reading of the whole answer. Fails with errc::negotiation_failed if the target
 // does not do SendTargets.
 Result<std::vector<TargetRecord>> parse_target_records(Bytes text);

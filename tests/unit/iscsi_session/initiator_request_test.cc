@@ -1,5 +1,6 @@
 // NOP, Text, Async Messages, Logout and ends at the initiator.
 #include "tests/support/initiator_fixture.h"
+#include "tests/support/login.h"
 
 namespace openiser::test {
 namespace {
@@ -321,6 +322,33 @@ TEST_F(InitiatorRequest, ATargetMayDeclareItsDataSegmentLengthAnew) {
     EXPECT_EQ(datamover.max_segment, segment);
     EXPECT_FALSE(datamover.terminated());
   }
+}
+
+// RFC 7143 section 6.4: what belongs to login is refused, whoever brings it up.
+TEST_F(InitiatorRequest, WhatATargetMayNotNegotiateNowIsRefused) {
+  AsyncMessage message;
+  message.event = 4;
+  datamover.deliver(numbered(message));
+  const auto pdu = datamover.take<TextRequest>();
+  // What the initiator says to it.
+  const auto answer_to = [&](const std::string& text, bool continues = false) {
+    TextResponse response;
+    response.initiator_task_tag = pdu.initiator_task_tag;
+    response.final = false;
+    response.continues = continues;
+    response.target_transfer_tag = 0x55;
+    datamover.deliver(numbered(response), as_bytes(with_nuls(text)));
+    EXPECT_EQ(datamover.take<TextRequest>().target_transfer_tag, 0x55u);
+    return with_bars(datamover.last.data);
+  };
+  EXPECT_EQ(answer_to("MaxBurstLength=512|"), "MaxBurstLength=Reject|");
+  EXPECT_EQ(answer_to("X-a=1|TargetAlias=disk|MaxRecvDataSegmentLength=512|InitialR2T=Yes|"),
+            "X-a=NotUnderstood|InitialR2T=Reject|");
+  EXPECT_EQ(answer_to("HeaderDig", true), "") << "there is more to come";
+  EXPECT_EQ(answer_to("est=CRC32C|X-b=NotUnderstood|"), "HeaderDigest=Reject|");
+  answer_text(pdu.initiator_task_tag, "", true, kReservedTag);
+  EXPECT_EQ(datamover.max_segment, 512u);
+  EXPECT_FALSE(datamover.terminated());
 }
 
 TEST_F(InitiatorRequest, VendorEventsAreToldAndNothingElse) {
