@@ -49,6 +49,7 @@ void Work::reset() {
   space = {};
   ranges.clear();
   pieces.clear();
+  copy.reset();
 }
 
 Command::Command(Nexus& nexus) : nexus_(nexus) {
@@ -225,11 +226,13 @@ bool Command::consume() {
   if (head_ == tail_ || !slot(head_).complete_) return false;
   StoreSlot& oldest = slot(head_);
   if (oldest.error) {
-    unit_->health().count_error(oldest.operation == StoreRequest::Operation::read);
-    if (oldest.error.value() == ENOSPC) nexus_.count_change(*unit_state_, 0, true);
+    oldest.unit->health().count_error(oldest.operation == StoreRequest::Operation::read);
+    if (oldest.error.value() == ENOSPC && oldest.unit == unit_)
+      nexus_.count_change(*unit_state_, 0, true);
     fail(job_->failure(*this, oldest));
   } else {
-    if (oldest.changes_data()) nexus_.count_change(*unit_state_, oldest.length);
+    if (oldest.changes_data() && oldest.unit == unit_)
+      nexus_.count_change(*unit_state_, oldest.length);
     job_->consume(*this, oldest);
   }
   oldest.buffer.reset();
@@ -244,14 +247,18 @@ bool Command::prepare() {
   next.force_unit_access = false;
   next.is_hole = next.is_cached = false;
   next.pieces = {};
+  next.unit = unit_;
   next.error = {};
   switch (job_->prepare(*this, next)) {
     case Job::Step::submit:
       next.complete_ = false;
       ++tail_;
       ++under_way_;
-      unit_->submit(nexus_.engine(), next);
+      next.unit->submit(nexus_.engine(), next);
       return true;
+    case Job::Step::wait:
+      ISER_ASSERT(head_ != tail_);
+      return false;
     case Job::Step::wait_for_memory:
       // Called back by Nexus::memory_freed(), or by a request of this command that ends.
       awaiting_memory_ = true;

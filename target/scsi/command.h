@@ -19,6 +19,7 @@
 namespace openiser::target {
 
 class Command;
+class CopyOperation;
 class Nexus;
 struct UnitState;
 
@@ -39,6 +40,8 @@ class StoreSlot final : public StoreRequest {
   Buffer buffer;
   // For requests on one stretch of memory.
   MutableBytes piece;
+  // Whose store it is for: the command's unit, if a job sets none.
+  LogicalUnit* unit = nullptr;
 
  private:
   friend class Command;
@@ -49,9 +52,10 @@ class StoreSlot final : public StoreRequest {
 // The store work of a command, a row of requests; stateless, its state is in the command.
 class Job {
  public:
-  enum class Step : std::uint8_t { submit, wait_for_memory, done };
+  // wait: for a request under way, of which there has to be one.
+  enum class Step : std::uint8_t { submit, wait, wait_for_memory, done };
 
-  // Fills in the next request, or says why there is none. Called again after wait_for_memory.
+  // Fills in the next request, or says why there is none. Called again after waiting.
   virtual Step prepare(Command& command, StoreSlot& slot) const = 0;
   // A request has succeeded. Called in the order of preparation.
   virtual void consume(Command& command, StoreSlot& slot) const { (void)command, (void)slot; }
@@ -78,6 +82,7 @@ struct Work {
   StoreSpace space;
   std::vector<BlockRange> ranges;    // of UNMAP
   std::vector<MutableBytes> pieces;  // the write data
+  std::shared_ptr<CopyOperation> copy;
   void reset();
 };
 

@@ -65,6 +65,12 @@ void set_identifying_information(Command& command);
 // target_port_groups.cc
 void report_target_port_groups(Command& command);
 void set_target_port_groups(Command& command);
+// copy/extended_copy.cc
+void extended_copy(Command& command);
+// copy/copy_results.cc
+void copy_status(Command& command);
+void copy_operating_parameters(Command& command);
+void copy_failed_segment_details(Command& command);
 // timestamp.cc
 void report_timestamp(Command& command);
 void set_timestamp(Command& command);

@@ -24,7 +24,7 @@ void standard_inquiry(Command& command) {
   out.u8(0x06);  // SPC-4
   out.u8(0x12);  // HISUP, response data format 2
   out.u8(kStandardLength - 5);
-  out.u8(0x30);  // TPGS: states change by command and by themselves
+  out.u8(0x38);  // TPGS: states change by command and by themselves; 3PC
   out.u8(0x00);
   out.u8(0x02);  // CMDQUE
   write_ascii(out, settings.vendor, 8);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "target/scsi/command.h"
+#include "target/scsi/copy/copy_records.h"
 #include "target/scsi/mailbox.h"
 #include "target/scsi/nexus.h"
 #include "target/scsi/task_set.h"
@@ -41,6 +42,7 @@ class Nexus final : public iscsi::TaskHandler {
   // The condition is over, whichever unit it was raised for.
   void clear_attention(Condition condition);
   StoreEngine& engine() { return engine_; }
+  CopyRecords& copies() { return copies_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
   void wait_for_memory(Command& command);
   // That many bytes of the unit have been changed, or (`full`) found no room.
@@ -86,6 +88,7 @@ class Nexus final : public iscsi::TaskHandler {
   std::vector<std::unique_ptr<Command>> commands_;  // all ever made; as many as ran at one time
   std::vector<Command*> idle_;
   std::deque<Command*> short_of_memory_;
+  CopyRecords copies_;
   bool memory_is_being_offered_ = false;
 };
 

@@ -15,6 +15,7 @@ constexpr std::uint8_t kHardwareError = 0x4;
 constexpr std::uint8_t kIllegalRequest = 0x5;
 constexpr std::uint8_t kUnitAttention = 0x6;
 constexpr std::uint8_t kDataProtect = 0x7;
+constexpr std::uint8_t kCopyAborted = 0xa;
 constexpr std::uint8_t kAbortedCommand = 0xb;
 constexpr std::uint8_t kMiscompare = 0xe;
 
@@ -42,6 +43,31 @@ constexpr std::array kConditions{
     ConditionRow{Condition::incorrect_amount_of_data, kAbortedCommand, 0x0c, 0x0d,
                  "write error - not enough unsolicited data"},
     ConditionRow{Condition::data_phase_error, kAbortedCommand, 0x4b, 0x00, "data phase error"},
+    ConditionRow{Condition::too_many_copy_targets, kIllegalRequest, 0x26, 0x06,
+                 "too many target descriptors"},
+    ConditionRow{Condition::unsupported_copy_target_type, kIllegalRequest, 0x26, 0x07,
+                 "unsupported target descriptor type code"},
+    ConditionRow{Condition::too_many_copy_segments, kIllegalRequest, 0x26, 0x08,
+                 "too many segment descriptors"},
+    ConditionRow{Condition::unsupported_copy_segment_type, kIllegalRequest, 0x26, 0x09,
+                 "unsupported segment descriptor type code"},
+    ConditionRow{Condition::inline_data_length_exceeded, kIllegalRequest, 0x26, 0x0b,
+                 "inline data length exceeded"},
+    ConditionRow{Condition::operation_in_progress, kIllegalRequest, 0x00, 0x16,
+                 "operation in progress"},
+    ConditionRow{Condition::unreachable_copy_target, kCopyAborted, 0x08, 0x04,
+                 "unreachable copy target"},
+    ConditionRow{Condition::third_party_device_failure, kCopyAborted, 0x0d, 0x01,
+                 "third party device failure"},
+    ConditionRow{Condition::copy_target_not_reachable, kCopyAborted, 0x0d, 0x02,
+                 "copy target device not reachable"},
+    ConditionRow{Condition::incorrect_copy_target_type, kCopyAborted, 0x0d, 0x03,
+                 "incorrect copy target device type"},
+    ConditionRow{Condition::copy_aborted, kCopyAborted, 0x00, 0x00, "copy aborted"},
+    ConditionRow{Condition::copy_parameter_invalid, kCopyAborted, 0x26, 0x00,
+                 "invalid field in parameter list"},
+    ConditionRow{Condition::unexpected_inexact_segment, kCopyAborted, 0x26, 0x0a,
+                 "unexpected inexact segment"},
     ConditionRow{Condition::access_state_transition, kNotReady, 0x04, 0x0a,
                  "logical unit not accessible, asymmetric access state transition"},
     ConditionRow{Condition::port_in_standby_state, kNotReady, 0x04, 0x0b,
@@ -160,6 +186,7 @@ void EncodedSense::encode_fixed(const Sense& sense) {
   store_u8(&data_[2], row.key);
   if (valid) store_be32(&data_[3], static_cast<std::uint32_t>(*sense.information));
   store_u8(&data_[7], 10);
+  if (sense.command_specific) store_be32(&data_[8], *sense.command_specific);
   store_u8(&data_[12], row.asc);
   store_u8(&data_[13], row.ascq);
   if (has_sense_key_specific(sense)) encode_sense_key_specific(&data_[15], sense);
@@ -179,6 +206,12 @@ void EncodedSense::encode_descriptor(const Sense& sense) {
     store_u8(&data_[size_ + 1], 0x0a);
     store_u8(&data_[size_ + 2], 0x80);
     store_be64(&data_[size_ + 4], *sense.information);
+    size_ += 12;
+  }
+  if (sense.command_specific) {
+    store_u8(&data_[size_], 0x01);
+    store_u8(&data_[size_ + 1], 0x0a);
+    store_be64(&data_[size_ + 4], *sense.command_specific);
     size_ += 12;
   }
   if (has_sense_key_specific(sense)) {

@@ -27,6 +27,20 @@ enum class Condition : std::uint8_t {
   logical_unit_not_supported,
   incorrect_amount_of_data,
   data_phase_error,
+  // What is wrong with a copy before it begins, and where it ended (EXTENDED COPY).
+  too_many_copy_targets,
+  unsupported_copy_target_type,
+  too_many_copy_segments,
+  unsupported_copy_segment_type,
+  inline_data_length_exceeded,
+  operation_in_progress,
+  unreachable_copy_target,
+  third_party_device_failure,
+  copy_target_not_reachable,
+  incorrect_copy_target_type,
+  copy_aborted,
+  copy_parameter_invalid,
+  unexpected_inexact_segment,
   // How the unit is accessed through the port that the command came in at.
   access_state_transition,
   port_in_standby_state,
@@ -82,9 +96,10 @@ struct FieldPointer {
 struct Sense {
   Condition condition = Condition::no_sense;
   std::optional<FieldPointer> field = {};
-  std::optional<std::uint64_t> information = {};  // an LBA
+  std::optional<std::uint64_t> information = {};  // an LBA, or what the command says it is
   // Sense-key specific data for NOT READY: how much is done, in 65536ths. Not with `field`.
   std::optional<std::uint16_t> progress = {};
+  std::optional<std::uint32_t> command_specific = {};
 };
 
 inline Sense invalid_cdb(std::uint16_t byte, std::optional<std::uint8_t> bit = {}) {
@@ -112,7 +127,7 @@ class EncodedSense {
   void encode_fixed(const Sense& sense);
   void encode_descriptor(const Sense& sense);
 
-  std::array<std::byte, 28> data_{};
+  std::array<std::byte, 40> data_{};
   std::size_t size_ = 0;
 };
 

@@ -93,6 +93,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   Medium& medium() { return medium_; }
   const Medium& medium() const { return medium_; }
   UnitReservations& reservations() { return reservations_; }
+  const UnitReservations& reservations() const { return reservations_; }
   UnitHealth& health() { return health_; }
   const UnitHealth& health() const { return health_; }
   SpaceWatch& space_watch() { return space_watch_; }

@@ -52,9 +52,9 @@ void name_string(ByteWriter& out, std::uint8_t association, std::string_view nam
 void device_identification(ByteWriter& out, const Command& command) {
   const LogicalUnit& unit = *command.unit();
   const NexusIdentity& identity = command.nexus().identity();
-  designator_header(out, kAscii, kUnit | 1, 8 + unit.serial().size());  // T10 vendor ID
-  write_ascii(out, unit.settings().vendor, 8);
-  write_ascii(out, unit.serial(), unit.serial().size());
+  const std::vector<std::byte> t10 = t10_designator(unit);
+  designator_header(out, kAscii, kUnit | 1, t10.size());
+  out.bytes(t10);
   designator_header(out, kBinary, kUnit | 3, 16);  // NAA
   out.bytes(unit.identifier());
   designator_header(out, kBinary, kPort | 4, 4);  // relative target port
@@ -118,6 +118,7 @@ constexpr std::array kPages{
     Page{0x80, unit_serial_number},
     Page{0x83, device_identification},
     Page{0x86, extended_inquiry},
+    Page{0x8f, third_party_copy_page},
     Page{0xb0, block_limits},
     Page{0xb1, block_device_characteristics},
     Page{0xb2, logical_block_provisioning},
@@ -130,6 +131,14 @@ void supported_pages(ByteWriter& out, const Command& command) {
 }
 
 }  // namespace
+
+std::vector<std::byte> t10_designator(const LogicalUnit& unit) {
+  std::vector<std::byte> designator(8 + unit.serial().size());
+  ByteWriter out{MutableBytes(designator)};
+  write_ascii(out, unit.settings().vendor, 8);
+  write_ascii(out, unit.serial(), unit.serial().size());
+  return designator;
+}
 
 void vital_product_data(Command& command) {
   const std::uint8_t code = command.cdb().u8(2);

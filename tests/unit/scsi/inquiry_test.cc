@@ -35,7 +35,7 @@ TEST_F(Inquiry, StandardData) {
   EXPECT_GOOD(task);
   EXPECT_EQ(task->transfer_length, 96U);
   EXPECT_EQ(to_hex(task->data_in),
-            to_hex(hex("00 00 06 12 5b 30 00 02") + exact(as_bytes("ACME    ")) +
+            to_hex(hex("00 00 06 12 5b 38 00 02") + exact(as_bytes("ACME    ")) +
                    exact(as_bytes("Spinning Rust   ")) + exact(as_bytes("42  ")) + ByteVector(22) +
                    hex("00a0 0460 04c0 0960") + ByteVector(30)));
 }
@@ -99,8 +99,8 @@ TEST_F(Inquiry, PagesOfALunThatIsNotThere) {
 TEST_F(Inquiry, SupportedPagesAscend) {
   set_up();
   EXPECT_EQ(to_hex(page(0x00)),
-            "00000007"
-            "00808386b0b1b2");
+            "00000008"
+            "008083868fb0b1b2");
 }
 
 TEST_F(Inquiry, EveryListedPageIsThereAndNoOther) {

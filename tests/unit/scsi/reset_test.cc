@@ -203,6 +203,68 @@ TEST_F(Management, TargetResetsReachEveryUnit) {
   }
 }
 
+// SAM-5 section 7: whose tasks a function ends, seen from another nexus with a task on each of two
+// units; the function is about LUN 1.
+struct Reach {
+  TaskManagementFunction function;
+  bool lun_0;
+  bool lun_1;
+};
+class ManagementReach : public Management, public ::testing::WithParamInterface<Reach> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Functions, ManagementReach,
+    ::testing::Values(Reach{TaskManagementFunction::abort_task_set, false, false},
+                      Reach{TaskManagementFunction::clear_task_set, false, true},
+                      Reach{TaskManagementFunction::logical_unit_reset, false, true},
+                      Reach{TaskManagementFunction::target_warm_reset, true, true},
+                      Reach{TaskManagementFunction::target_cold_reset, true, true},
+                      Reach{TaskManagementFunction::i_t_nexus_reset, false, false}));
+
+TEST_P(ManagementReach, EndsTheTasksItIsAboutAndNoOthers) {
+  set_up();
+  const auto second = FaultStore::make_desk(1 << 20);
+  target::LogicalUnitSettings unit;
+  unit.lun = 1;
+  device->units[1] = target::make_logical_unit(kName, unit, std::make_unique<FaultStore>(second));
+  open();
+  open_other();
+  desk->hold = second->hold = true;
+  std::vector<std::unique_ptr<FakeTask>> reads;
+  for (const std::uint16_t lun : {0, 1}) {
+    reads.push_back(other->task(cdb10(0x28, 0, 1), lun));
+    reads.back()->read = true;
+    reads.back()->expected_data_transfer_length = 512;
+    reads.back()->execute();
+  }
+  manage(GetParam().function, 1);
+  settle();
+  const bool waits = GetParam().lun_0 || GetParam().lun_1;
+  EXPECT_EQ(answer.has_value(), !waits) << "stores have requests of tasks that end";
+  desk->release_all();
+  second->release_all();
+  settle();
+  EXPECT_EQ(answer, TaskManagementAnswer::complete);
+  EXPECT_EQ(reads[0]->status, GetParam().lun_0 ? kTaskAborted : kGood);
+  EXPECT_EQ(reads[1]->status, GetParam().lun_1 ? kTaskAborted : kGood);
+}
+
+// There is nothing else in a reset that could fail: what the store had is over.
+TEST_F(Management, ResetWaitsForRequestsThatFailToo) {
+  two_sessions();
+  desk->hold = true;
+  FakeTask& task = held_read();
+  manage(TaskManagementFunction::logical_unit_reset);
+  settle();
+  EXPECT_FALSE(answer.has_value());
+  desk->fail(StoreDesk::Operation::read, EIO);
+  desk->release_all();
+  settle();
+  EXPECT_EQ(task.status, kTaskAborted);
+  EXPECT_EQ(answer, TaskManagementAnswer::complete);
+  EXPECT_EQ(on_other(kTestUnitReady), "6/29/03");
+}
+
 TEST_F(Management, NexusResetTellsThisNexusAlone) {
   two_sessions();
   manage(TaskManagementFunction::i_t_nexus_reset);
