@@ -114,7 +114,7 @@ void Command::receive(std::uint32_t length, Handler then) {
   task_->receive_data(length);
 }
 
-void Command::wait_for_gate(Handler then) {
+void Command::wait_for_gate(Gate& gate, Handler then) {
   next_ = then;
   awaiting_call_ = true;
   const auto granted = [this, life = life_](Gate::Pass pass) {
@@ -123,7 +123,20 @@ void Command::wait_for_gate(Handler then) {
     awaiting_call_ = false;
     advance();
   };
-  if (Gate::Pass pass = unit_->gate().enter(nexus_.mailbox(), granted)) granted(std::move(pass));
+  if (Gate::Pass pass = gate.enter(nexus_.mailbox(), granted)) granted(std::move(pass));
+}
+
+void Command::let_go() {
+  --under_way_;
+  advance();
+}
+
+std::shared_ptr<void> Command::good_when_let_go(std::uint64_t transfer_length) {
+  return nexus_.call_when_let_go([this, life = life_, transfer_length] {
+    if (life != life_) return;  // aborted meanwhile
+    good(transfer_length);
+    advance();
+  });
 }
 
 std::function<void()> Command::wait_for_call(Handler then) {

@@ -122,8 +122,14 @@ class Command {
   // them.
   void receive(std::uint32_t length, Handler then);
   void run(const Job& job) { job_ = &job; }
-  // Calls `then` when no other command is inside the unit's gate; the pass is held to the end.
-  void wait_for_gate(Handler then);
+  // Calls `then` when no other command is inside the gate; the pass is held to the end.
+  void wait_for_gate(Gate& gate, Handler then);
+  // Something outside of the store is under way for the command, until let_go(): it does not end
+  // before, whatever comes.
+  void hold() { ++under_way_; }
+  void let_go();
+  // GOOD, as good(), when the last copy of what is returned has gone, wherever that is.
+  std::shared_ptr<void> good_when_let_go(std::uint64_t transfer_length);
 
   // Calls `then` once what is returned has been called, from any thread; if the command has ended
   // by then, nothing happens.

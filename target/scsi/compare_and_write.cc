@@ -45,7 +45,8 @@ void compare(Command& command) {
 }
 
 void compare_and_write_received(Command& command) {
-  if (data_is_whole(command, command.work().transfer_length)) command.wait_for_gate(compare);
+  if (data_is_whole(command, command.work().transfer_length))
+    command.wait_for_gate(command.unit()->gate(), compare);
 }
 
 }  // namespace

@@ -55,6 +55,13 @@ void write_same(Command& command);
 // reservations/reserve.cc
 void reserve_unit(Command& command);
 void release_unit(Command& command);
+// reservations/prin.cc
+void read_keys(Command& command);
+void read_reservation(Command& command);
+void report_capabilities(Command& command);
+void read_full_status(Command& command);
+// reservations/prout.cc, every service action
+void persistent_reserve_out(Command& command);
 // rsoc.cc
 void report_supported_operation_codes(Command& command);
 // task_management_report.cc

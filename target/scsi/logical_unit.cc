@@ -8,7 +8,9 @@
 #include "base/hex.h"
 #include "target/scsi/mailbox.h"
 #include "target/scsi/nexus_state.h"
+#include "target/scsi/reservations/saved.h"
 #include "target/scsi/unit.h"
+#include "target/start_error.h"
 
 namespace openiser::target {
 namespace {
@@ -56,12 +58,26 @@ LogicalUnitSettings checked(LogicalUnitSettings settings) {
   return settings;
 }
 
+// What a power loss was to leave. Throws StartError if it cannot be told.
+PersistentReservations load_reservations(const StateFile& file) {
+  const auto content = file.load();
+  if (!content) return {};
+  auto state = decode_saved(*content);
+  if (state) return std::move(*state);
+  throw StartError(file.path().string() +
+                   ": makes no sense; put it back from a copy, or remove it to go on without what "
+                   "it keeps");
+}
+
 }  // namespace
 
 LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings settings,
                          std::unique_ptr<Store> store)
-    : settings_(checked(std::move(settings))),
+    : target_name_(target_name),
+      settings_(checked(std::move(settings))),
       store_(std::move(store)),
+      reservations_(settings_.state ? load_reservations(reservations_file())
+                                    : PersistentReservations{}),
       port_groups_(settings_.port_groups) {
   const StoreProperties properties = store_->properties();
   if (properties.size < settings_.block_size) {
@@ -108,6 +124,10 @@ std::optional<Condition> LogicalUnit::exception() const {
   if (has_flag(unit_flag::exceptions_test)) return Condition::exception_test;
   if (space_watch_.is_reached()) return Condition::soft_threshold_reached;
   return {};
+}
+
+StateFile LogicalUnit::reservations_file() const {
+  return settings_.state->unit_file(target_name_, lun(), kReservationsKind, kReservationsVersion);
 }
 
 void LogicalUnit::raise_on_others(const Nexus& nexus, Condition condition) {

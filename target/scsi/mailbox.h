@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "rdmap/tcp/event_loop.h"
+#include "target/scsi/reservations/it_nexus.h"
 
 namespace openiser::target {
 
@@ -15,7 +17,10 @@ class Nexus;
 // Shared by a nexus, the logical units it is attached to, and what has been posted.
 class Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
-  Mailbox(rdmap::EventLoop& loop, Nexus& nexus) : loop_(&loop), nexus_(&nexus) {}
+  Mailbox(rdmap::EventLoop& loop, Nexus& nexus, ItNexus name)
+      : loop_(&loop), nexus_(&nexus), name_(std::move(name)) {}
+
+  const ItNexus& name() const { return name_; }
 
   // Any thread. `call` is dropped when the nexus goes before it could run.
   void post(std::function<void(Nexus&)> call) {
@@ -37,6 +42,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   std::mutex mutex_;
   rdmap::EventLoop* loop_;
   Nexus* nexus_;  // used on the loop's thread only
+  const ItNexus name_;
 };
 
 // The nexuses that share something, such as a logical unit or a target: any thread, locked inside.
@@ -57,9 +63,15 @@ class NexusList {
       if (mailbox.get() != except) mailbox->post(call);
     }
   }
+  std::vector<ItNexus> names() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<ItNexus> names;
+    for (const auto& mailbox : mailboxes_) names.push_back(mailbox->name());
+    return names;
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Mailbox>> mailboxes_;
 };
 

@@ -18,7 +18,7 @@ Nexus::Nexus(std::shared_ptr<const TargetDevice> device, NexusIdentity identity,
       identity_(std::move(identity)),
       i_t_nexus_{identity_.initiator_port, identity_.relative_target_port},
       engine_(engine),
-      mailbox_(std::make_shared<Mailbox>(loop, *this)) {
+      mailbox_(std::make_shared<Mailbox>(loop, *this, i_t_nexus_)) {
   sessions_->attach(mailbox_);
 }
 
@@ -167,14 +167,12 @@ bool Nexus::clear_tasks(std::uint16_t lun, const Clearing& clearing, const Comma
   return !tasks.empty();
 }
 
-// Runs `done` on this nexus's thread when the last copy of what is returned has gone, wherever that
-// is; also when a copy was posted to a nexus that was gone before it looked.
-std::shared_ptr<void> Nexus::call_when_let_go(std::function<void(TaskManagementAnswer)> done) {
+std::shared_ptr<void> Nexus::call_when_let_go(std::function<void()> done) {
   struct Token {
     std::shared_ptr<Mailbox> home;
-    std::function<void(TaskManagementAnswer)> done;
+    std::function<void()> done;
     ~Token() {
-      home->post([call = std::move(done)](Nexus&) { call(TaskManagementAnswer::complete); });
+      home->post([call = std::move(done)](Nexus&) { call(); });
     }
   };
   return std::shared_ptr<Token>(new Token{mailbox_, std::move(done)});
@@ -242,18 +240,21 @@ void Nexus::forget_removed() {
 void Nexus::manage(TaskManagementFunction function, const iscsi::Lun& lun,
                    std::function<void(TaskManagementAnswer)> done) {
   UnitState* state = find_unit(lun);
+  const auto complete = [&done] {
+    return [done = std::move(done)] { done(TaskManagementAnswer::complete); };
+  };
   switch (function) {
     case TaskManagementFunction::abort_task_set:
       return done(state ? TaskManagementAnswer::complete : TaskManagementAnswer::no_lun);
     case TaskManagementFunction::clear_task_set:
       if (!state) return done(TaskManagementAnswer::no_lun);
-      return clear_others(*state->unit, call_when_let_go(std::move(done)), false);
+      return clear_others(*state->unit, call_when_let_go(complete()), false);
     case TaskManagementFunction::logical_unit_reset:
       if (!state) return done(TaskManagementAnswer::no_lun);
-      return reset(*state->unit, call_when_let_go(std::move(done)));
+      return reset(*state->unit, call_when_let_go(complete()));
     case TaskManagementFunction::target_warm_reset:
     case TaskManagementFunction::target_cold_reset: {
-      const auto token = call_when_let_go(std::move(done));
+      const auto token = call_when_let_go(complete());
       for (const auto& [number, unit] : device_->units) reset(*unit, token);
       return;
     }

@@ -47,6 +47,9 @@ class Nexus final : public iscsi::TaskHandler {
   void wait_for_memory(Command& command);
   // That many bytes of the unit have been changed, or (`full`) found no room.
   void count_change(UnitState& state, std::uint64_t length, bool full = false);
+  // Runs `done` on this nexus's thread when the last copy of what is returned has gone, wherever
+  // that is; also when a copy was posted to a nexus that was gone before it looked.
+  std::shared_ptr<void> call_when_let_go(std::function<void()> done);
   // The command is over: answers the task and takes the command back.
   void conclude(Command& command);
 
@@ -72,7 +75,6 @@ class Nexus final : public iscsi::TaskHandler {
   void start_waiting(UnitState& state);
   void clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset);
   void reset(LogicalUnit& unit, const std::shared_ptr<void>& token);
-  std::shared_ptr<void> call_when_let_go(std::function<void(iscsi::TaskManagementAnswer)> done);
 
   std::shared_ptr<const TargetDevice> device_;
   const std::shared_ptr<NexusList> sessions_;  // of the target, this one among them

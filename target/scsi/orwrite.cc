@@ -46,7 +46,8 @@ void or_blocks(Command& command) {
 }
 
 void orwrite_received(Command& command) {
-  if (data_is_whole(command, command.work().length)) command.wait_for_gate(or_blocks);
+  if (data_is_whole(command, command.work().length))
+    command.wait_for_gate(command.unit()->gate(), or_blocks);
 }
 
 }  // namespace

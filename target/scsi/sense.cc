@@ -37,6 +37,10 @@ constexpr std::array kConditions{
     ConditionRow{Condition::saving_not_supported, kIllegalRequest, 0x39, 0x00,
                  "saving parameters not supported"},
     ConditionRow{Condition::invalid_message, kIllegalRequest, 0x49, 0x00, "invalid message error"},
+    ConditionRow{Condition::invalid_release, kIllegalRequest, 0x26, 0x04,
+                 "invalid release of persistent reservation"},
+    ConditionRow{Condition::insufficient_registration_resources, kIllegalRequest, 0x55, 0x04,
+                 "insufficient registration resources"},
     ConditionRow{Condition::logical_unit_not_supported, kIllegalRequest, 0x25, 0x00,
                  "logical unit not supported"},
     // RFC 7143 section 11.4.7.2: incorrect amount of data.

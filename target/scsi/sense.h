@@ -24,6 +24,8 @@ enum class Condition : std::uint8_t {
   lba_out_of_range,
   saving_not_supported,
   invalid_message,
+  invalid_release,
+  insufficient_registration_resources,
   logical_unit_not_supported,
   incorrect_amount_of_data,
   data_phase_error,

@@ -18,6 +18,7 @@
 #include "target/scsi/space_watch.h"
 #include "target/scsi/unit_health.h"
 #include "target/scsi/unit_notes.h"
+#include "target/state_file.h"
 
 namespace openiser::target {
 
@@ -97,6 +98,10 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   UnitHealth& health() { return health_; }
   const UnitHealth& health() const { return health_; }
   SpaceWatch& space_watch() { return space_watch_; }
+  // Lets one PERSISTENT RESERVE OUT through at a time.
+  Gate& reservations_gate() { return *reservations_gate_; }
+  // Where the unit has a folder for its state.
+  StateFile reservations_file() const;
   UnitNotes& notes() { return notes_; }
   PortGroups& port_groups() { return port_groups_; }
 
@@ -117,6 +122,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   void change_port_groups(std::span<const PortGroupSettings> groups);
 
  private:
+  const std::string target_name_;
   const LogicalUnitSettings settings_;
   const std::unique_ptr<Store> store_;
   std::string serial_;
@@ -128,6 +134,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   std::atomic<std::uint64_t> blocks_;
   std::atomic<std::uint32_t> flags_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  const std::shared_ptr<Gate> reservations_gate_ = std::make_shared<Gate>();
   UnitReservations reservations_;
   UnitNotes notes_;
   PortGroups port_groups_;

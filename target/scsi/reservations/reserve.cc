@@ -1,5 +1,6 @@
 // RESERVE and RELEASE (SPC-2 sections 7.16, 7.17, 7.21 and 7.22): of the whole unit, for the nexus
-// that asks. What SPC-2 has beyond that is obsolete and refused.
+// that asks. What SPC-2 has beyond that is obsolete and refused. While there are registrations both
+// conflict, but for those who share in a persistent reservation (SPC-4 section 5.12.3).
 #include "target/scsi/handlers.h"
 #include "target/scsi/nexus_state.h"
 
@@ -31,7 +32,9 @@ void reserve_unit(Command& command) {
 
 void release_unit(Command& command) {
   if (!is_whole_unit(command)) return;
-  command.unit()->reservations().release(command.nexus().i_t_nexus());
+  if (!command.unit()->reservations().release(command.nexus().i_t_nexus())) {
+    return command.refuse_for_reservation();
+  }
   command.good();
 }
 

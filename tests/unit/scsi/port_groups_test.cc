@@ -222,7 +222,8 @@ TEST_P(PassingCommands, AreTheOnesOfTheStandard) {
     ByteVector cdb(row.cdb_length);
     store_u8(&cdb[0], row.opcode);
     store_u8(&cdb[1], row.service_action);
-    const bool passes = std::ranges::find(GetParam().names, row.name) != GetParam().names.end();
+    const auto command = row.name.substr(0, row.name.find(','));  // without the service action
+    const bool passes = std::ranges::find(GetParam().names, command) != GetParam().names.end();
     const std::string answer = ask(0, cdb);
     if (passes) {
       EXPECT_NE(answer, GetParam().refused) << row.name;

@@ -3,6 +3,7 @@
 
 #include "target/scsi/opcode_table.h"
 #include "tests/support/nexuses.h"
+#include "tests/support/reserve_out.h"
 
 namespace openiser::test {
 namespace {
@@ -60,6 +61,36 @@ TEST_F(Reserve, ConflictWritesNothing) {
   EXPECT_EQ(write(1), "conflict");
   EXPECT_EQ(stored(0, 1), before);
   EXPECT_EQ(task->transfer_length, 0U);
+}
+
+TEST_F(Reserve, ConflictOfCompareAndWriteWritesNothing) {
+  set_up_nexuses(2);
+  const ByteVector before = stored(0, 1);
+  EXPECT_EQ(ask(0, kReserve6), "good");
+  const ByteVector both = joined({before, data(512)});
+  EXPECT_EQ(ask(1, cdb16(0x89, 0, 1), both), "conflict");
+  EXPECT_EQ(stored(0, 1), before);
+  EXPECT_EQ(ask(0, cdb16(0x89, 0, 1), both), "good");
+  EXPECT_EQ(stored(0, 1), data(512));
+}
+
+TEST_F(Reserve, ResetOfAnotherUnitLeavesItAlone) {
+  set_up_nexuses(0);
+  target::LogicalUnitSettings second;
+  second.lun = 1;
+  device->units[1] = target::make_logical_unit(kName, second, target::make_null_store(4096));
+  for (const unsigned each : {0U, 1U}) {
+    nexuses.emplace_back();
+    log_in(each);
+  }
+  EXPECT_EQ(ask(0, kReserve6), "good");
+  bool done = false;
+  nexuses[1]->nexus->manage(TaskManagementFunction::logical_unit_reset, target::encode_lun(1),
+                            [&](auto) { done = true; });
+  settle();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(write(1), "conflict");
+  EXPECT_EQ(write(0), "good");
 }
 
 TEST_F(Reserve, ObsoleteFormsAreRefused) {

@@ -93,10 +93,10 @@ TEST_F(Rsoc, WorkOnTheWholeMediumHasNoTimeouts) {
 
 TEST_F(Rsoc, OneCommandThatIsNotThere) {
   set_up();
-  EXPECT_EQ(ask(1, 0x5f), "00010000");
-  EXPECT_EQ(ask(2, 0x5f, 3), "00010000");
-  EXPECT_EQ(ask(3, 0x5f), "00010000");
-  EXPECT_EQ(ask(0x81, 0x5f), "00010000");
+  EXPECT_EQ(ask(1, 0xff), "00010000");
+  EXPECT_EQ(ask(2, 0xff, 3), "00010000");
+  EXPECT_EQ(ask(3, 0xff), "00010000");
+  EXPECT_EQ(ask(0x81, 0xff), "00010000");
 }
 
 TEST_F(Rsoc, CommandWithServiceAction) {
