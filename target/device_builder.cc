@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "target/scsi/atomic_writer.h"
 #include "target/start_error.h"
 
 namespace openiser::target {
@@ -58,6 +59,9 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
                                  : store.error().message()));
   }
   log::info("target", name + ": " + (*store)->properties().description);
+  if (commons.state && !(*store)->properties().volatile_content) {
+    finish_atomic_write(**store, atomic_journal(*commons.state, target, lun.lun));
+  }
   LogicalUnitSettings settings;
   settings.lun = lun.lun;
   settings.block_size = lun.block_size;

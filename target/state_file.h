@@ -24,8 +24,9 @@ namespace openiser::target {
 // One file. Not guarded: one thread at a time.
 class StateFile {
  public:
-  // The limit of what save() takes and load() reads, in bytes.
-  static constexpr std::size_t kMaxSize = std::size_t{1} << 20;
+  // The limit of what save() takes and load() reads, in bytes: what the largest atomic write needs
+  // (scsi/atomic_writer.h).
+  static constexpr std::size_t kMaxSize = (std::size_t{1} << 20) + 8192;
 
   // `kind`: a word; `version`: of the content's format. Nothing is touched yet.
   StateFile(std::filesystem::path path, std::string kind, std::uint32_t version)

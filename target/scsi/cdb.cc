@@ -5,6 +5,10 @@
 namespace openiser::target {
 namespace {
 
+// The one whose TRANSFER LENGTH has two bytes, behind those of ATOMIC BOUNDARY (SBC-4
+// section 5.49).
+constexpr std::uint8_t kWriteAtomic16 = 0x9c;
+
 bool all_zero(Bytes bytes) {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
@@ -51,6 +55,7 @@ BlockRange decode_block_range(const Cdb& cdb) {
     case 12:
       return {cdb.be32(2), cdb.be32(6)};
     default:
+      if (cdb.opcode() == kWriteAtomic16) return {cdb.be64(2), cdb.be16(12)};
       return {cdb.be64(2), cdb.be32(10)};
   }
 }
@@ -64,7 +69,7 @@ std::uint16_t transfer_length_position(std::uint8_t opcode) {
     case 12:
       return 6;
     default:
-      return 10;
+      return opcode == kWriteAtomic16 ? 12 : 10;
   }
 }
 

@@ -38,6 +38,10 @@ Sense Job::failure(Command& command, const StoreSlot& slot) const {
                               slot.offset / command.unit()->block_size());
 }
 
+void Job::submit(Command& command, StoreSlot& slot) const {
+  slot.unit->submit(command.nexus().engine(), slot);
+}
+
 void Job::finish(Command& command) const {
   command.good(command.work().transfer_length);
 }
@@ -267,7 +271,7 @@ bool Command::prepare() {
       next.complete_ = false;
       ++tail_;
       ++under_way_;
-      next.unit->submit(nexus_.engine(), next);
+      job_->submit(*this, next);
       return true;
     case Job::Step::wait:
       ISER_ASSERT(head_ != tail_);

@@ -57,6 +57,8 @@ class Job {
 
   // Fills in the next request, or says why there is none. Called again after waiting.
   virtual Step prepare(Command& command, StoreSlot& slot) const = 0;
+  // Has the request carried out; by the store, unless a job says otherwise.
+  virtual void submit(Command& command, StoreSlot& slot) const;
   // A request has succeeded. Called in the order of preparation.
   virtual void consume(Command& command, StoreSlot& slot) const { (void)command, (void)slot; }
   // A request has failed; what the command fails with.

@@ -17,8 +17,7 @@ bool wants_aca(Bytes cdb, const OpcodeRow& row) {
 }
 
 bool is_missing(const OpcodeRow& row, const LogicalUnit* unit) {
-  return unit && (row.access & access::needs_discard) != 0 && !unit->can_discard() &&
-         !unit->write_protected();
+  return unit && !unit->provides(row.access) && !unit->write_protected();
 }
 
 bool conflicts(const Command& command, const OpcodeRow& row) {
@@ -42,6 +41,15 @@ std::optional<Condition> inaccessible(const Command& command, unsigned access) {
       if ((access & access::in_transition) != 0) return {};
       return Condition::access_state_transition;
   }
+  return {};
+}
+
+// Why nothing may be written to the unit by this command.
+std::optional<Condition> unwritable(const Command& command) {
+  if (command.write_protected()) return Condition::write_protected;
+  const std::uint32_t flags = command.unit()->flags();
+  if ((flags & unit_flag::software_write_protect) != 0) return Condition::software_write_protected;
+  if ((flags & unit_flag::unfinished_write) != 0) return Condition::internal_target_failure;
   return {};
 }
 
@@ -70,10 +78,7 @@ void run_row(Command& command, const OpcodeRow& row) {
     return command.fail({.condition = Condition::data_phase_error});
   }
   if (unit && (row.access & access::writes) != 0) {
-    if (command.write_protected()) return command.fail({.condition = Condition::write_protected});
-    if (unit->has_flag(unit_flag::software_write_protect)) {
-      return command.fail({.condition = Condition::software_write_protected});
-    }
+    if (const auto condition = unwritable(command)) return command.fail({.condition = *condition});
   }
   if (unit && unit->medium().state() != Medium::State::usable) {
     if (const auto trouble = trouble_for(row, unit->medium())) return command.fail(*trouble);

@@ -28,6 +28,8 @@ void synchronize_cache(Command& command);
 // verify.cc
 void verify(Command& command);
 void write_and_verify(Command& command);
+// atomic_write.cc
+void write_atomic(Command& command);
 // orwrite.cc
 void orwrite(Command& command);
 // prefetch.cc

@@ -92,10 +92,20 @@ LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings set
   can_discard_ = properties.discard && !write_protected_;
   volatile_cache_ = properties.volatile_cache;
   tells_space_ = properties.tells_space;
+  volatile_content_ = properties.volatile_content;
+  if (settings_.state && !volatile_content_) {
+    atomic_writer_.emplace(*this, atomic_journal(*settings_.state, target_name, settings_.lun),
+                           settings_.state->writer());
+  }
   flags_ = default_flags();
   serial_ = settings_.serial.empty() ? default_serial(target_name, settings_.lun)
                                      : settings_.serial.substr(0, kMaxSerial);
   identifier_ = make_identifier(serial_);
+}
+
+bool LogicalUnit::provides(unsigned access) const {
+  if ((access & access::needs_discard) != 0 && !can_discard_) return false;
+  return (access & access::needs_atomicity) == 0 || can_write_atomically();
 }
 
 std::uint32_t LogicalUnit::default_flags() const {

@@ -5,37 +5,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "target/store/awaited_request.h"
 
 namespace openiser::target {
 namespace {
 
 constexpr std::uint64_t kWritePiece = std::uint64_t{1} << 20;
 constexpr std::uint64_t kZeroPiece = std::uint64_t{64} << 20;
-
-// A request that its thread waits for.
-class AwaitedRequest final : public StoreRequest {
- public:
-  AwaitedRequest(Store& store, StoreEngine& engine, rdmap::EventLoop& loop)
-      : store_(store), engine_(engine), loop_(loop) {}
-
-  ErrorCode perform() {
-    is_done_ = false;
-    store_.submit(engine_, *this);
-    engine_.flush();
-    while (!is_done_) loop_.run();
-    return error;
-  }
-  void done() override {
-    is_done_ = true;
-    loop_.stop();
-  }
-
- private:
-  Store& store_;
-  StoreEngine& engine_;
-  rdmap::EventLoop& loop_;
-  bool is_done_ = false;
-};
 
 std::vector<std::byte> repeat(const std::vector<std::byte>& block, std::uint64_t limit) {
   std::vector<std::byte> all;
@@ -104,9 +80,7 @@ void Medium::work(const std::vector<MediumPass>& passes, std::uint64_t size) {
 }
 
 ErrorCode Medium::carry_out(const std::vector<MediumPass>& passes, std::uint64_t size) {
-  rdmap::EventLoop loop;
-  const auto engine = StoreEngine::create(loop, StoreEngine::Kind::threads);
-  AwaitedRequest request(store_, *engine, loop);
+  AwaitedRequest request(store_);
   std::uint64_t done = 0;
   for (const MediumPass& pass : passes) {
     std::vector<std::byte> data = repeat(pass.block, kWritePiece);

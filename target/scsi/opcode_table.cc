@@ -14,7 +14,7 @@ using enum ConflictsWith;
 constexpr std::uint8_t ct = 0x04;
 constexpr std::uint8_t ff = 0xff;
 
-// SPC-4 and SBC-3, ascending. What conflicts with reservations: SPC-4 tables 66 and 67, SBC-3
+// SPC-4 and SBC-3, and WRITE ATOMIC of SBC-4, ascending. What conflicts with reservations: SPC-4 tables 66 and 67, SBC-3
 // table 13; SPC-2 table 9 for RESERVE.
 // clang-format off
 constexpr std::array kRows{
@@ -162,6 +162,9 @@ constexpr std::array kRows{
     OpcodeRow{0x93, 0, "WRITE SAME(16)", 16,
               {0x93, 0x19, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
               Direction::out, writes, any_reservation, write_same},
+    OpcodeRow{0x9c, 0, "WRITE ATOMIC(16)", 16,
+              {0x9c, 0x18, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0, ct},
+              Direction::out, writes | needs_atomicity, any_reservation, write_atomic},
     OpcodeRow{0x9e, 0x10, "READ CAPACITY(16)", 16,
               {0x9e, 0x10, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, ff, 0x01, ct},
               Direction::in, has_service_action, reserve, read_capacity_16},

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kTimeoutsSize = 12;
 
-bool is_supported(const OpcodeRow& row, const LogicalUnit& unit) {
-  return (row.access & access::needs_discard) == 0 || unit.can_discard();
-}
-
 bool has_service_action(const OpcodeRow& row) {
   return (row.access & access::has_service_action) != 0;
 }
@@ -36,7 +32,7 @@ void append_timeouts(std::vector<std::byte>& list, const OpcodeRow& row) {
 void all_commands(Command& command, bool timeouts, std::uint32_t allocation_length) {
   std::vector<std::byte> list(4);
   for (const OpcodeRow& row : opcode_rows()) {
-    if (!is_supported(row, *command.unit())) continue;
+    if (!command.unit()->provides(row.access)) continue;
     std::array<std::byte, 8> entry{};
     store_u8(&entry[0], row.opcode);
     store_be16(&entry[2], row.service_action);
@@ -55,7 +51,7 @@ void one_command(Command& command, const OpcodeRow* row, bool timeouts,
   constexpr std::uint8_t kNotSupported = 1;
   constexpr std::uint8_t kAsInStandard = 3;
   std::vector<std::byte> data(4);
-  if (!row || !is_supported(*row, *command.unit())) {
+  if (!row || !command.unit()->provides(row->access)) {
     store_u8(&data[1], kNotSupported);
     return command.answer(data, allocation_length);
   }

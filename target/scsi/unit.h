@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "target/scsi/atomic_writer.h"
 #include "target/scsi/cdb.h"
 #include "target/scsi/gate.h"
 #include "target/scsi/logical_unit.h"
@@ -27,6 +29,7 @@ class Nexus;
 // Limits we report in the Block Limits page and hold initiators to; in bytes unless named blocks.
 inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
 inline constexpr std::uint32_t kMaxCompareAndWriteBlocks = 255;
+inline constexpr std::uint64_t kMaxAtomicWrite = std::uint64_t{1} << 20;
 inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;
 inline constexpr std::uint32_t kMaxUnmapDescriptors = 256;
 
@@ -41,6 +44,8 @@ inline constexpr std::uint32_t exceptions_off = 0x10;         // DEXCPT
 inline constexpr std::uint32_t exceptions_test = 0x20;        // TEST
 inline constexpr std::uint32_t exceptions_method = 0xf00;     // MRIE, one of:
 inline constexpr std::uint32_t mode_fields = 0xf3f;
+// An atomic write is to be finished by a restart; nothing else is written until then.
+inline constexpr std::uint32_t unfinished_write = 0x1000;
 }  // namespace unit_flag
 inline constexpr std::uint32_t exceptions_by_attention = 0x200;
 inline constexpr std::uint32_t exceptions_on_request = 0x600;
@@ -63,6 +68,11 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   bool can_discard() const { return can_discard_; }
   bool volatile_cache() const { return volatile_cache_; }
   bool tells_space() const { return tells_space_; }
+  bool can_write_atomically() const { return volatile_content_ || atomic_writer_; }
+  // None where writes need no help to be atomic, or cannot be.
+  AtomicWriter* atomic_writer() { return atomic_writer_ ? &*atomic_writer_ : nullptr; }
+  // Whether it has all that a command with these bits (OpcodeRow::access) needs to be there.
+  bool provides(unsigned access) const;
   // Blocks in a physical block.
   std::uint32_t physical_blocks() const {
     return settings_.physical_block_size / settings_.block_size;
@@ -88,6 +98,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
     return range.lba < capacity && range.blocks <= capacity - range.lba;
   }
 
+  const Store& store() const { return *store_; }
   void submit(StoreEngine& engine, StoreRequest& request) { store_->submit(engine, request); }
 
   Gate& gate() { return *gate_; }
@@ -131,6 +142,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   bool can_discard_;
   bool volatile_cache_;
   bool tells_space_;
+  bool volatile_content_;
   std::atomic<std::uint64_t> blocks_;
   std::atomic<std::uint32_t> flags_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
@@ -140,6 +152,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   PortGroups port_groups_;
   UnitHealth health_;
   SpaceWatch space_watch_{*this};
+  std::optional<AtomicWriter> atomic_writer_;
 
   NexusList nexuses_;
   Medium medium_{*store_};

@@ -91,7 +91,10 @@ void block_limits(ByteWriter& out, const Command& command) {
   out.be32(unit.can_discard() ? unit.physical_blocks() : 0);  // optimal unmap granularity
   out.be32(unit.can_discard() ? 0x80000000 : 0);              // UGAVALID, alignment 0
   out.be64(0);                                                // WRITE SAME without limit
-  out.zeros(20);
+  // SBC-4 section 6.6.4: an atomic write of up to so many blocks, wherever it begins; no
+  // boundaries.
+  out.be32(unit.can_write_atomically() ? blocks(kMaxAtomicWrite) : 0);
+  out.zeros(16);
 }
 
 // SBC-3 section 6.5.2

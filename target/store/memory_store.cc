@@ -32,6 +32,7 @@ class MemoryStore final : public Store {
             .read_only = read_only_,
             .discard = !read_only_,
             .volatile_cache = false,
+            .volatile_content = true,
             .description = "memory"};
   }
 

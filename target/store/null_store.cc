@@ -14,6 +14,7 @@ class NullStore final : public Store {
             .read_only = false,
             .discard = true,
             .volatile_cache = false,
+            .volatile_content = true,
             .description = "null"};
   }
 

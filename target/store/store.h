@@ -90,11 +90,12 @@ class StoreEngine {
 struct StoreProperties {
   std::uint64_t size = 0;  // bytes
   bool read_only = false;
-  bool discard = false;         // discard deallocates; reads give zeroes afterwards
-  bool volatile_cache = false;  // flush is needed for writes to be on stable storage
-  bool tells_space = false;     // query_space is answered
-  std::uint32_t alignment = 1;  // of offsets and lengths of reads and writes
-  std::string description;      // "file /srv/disk1.img", for logs and status
+  bool discard = false;           // discard deallocates; reads give zeroes afterwards
+  bool volatile_cache = false;    // flush is needed for writes to be on stable storage
+  bool tells_space = false;       // query_space is answered
+  bool volatile_content = false;  // all of it goes with the process
+  std::uint32_t alignment = 1;    // of offsets and lengths of reads and writes
+  std::string description;        // "file /srv/disk1.img", for logs and status
 };
 
 class Store {

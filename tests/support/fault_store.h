@@ -121,13 +121,14 @@ class FaultStore final : public target::Store {
  public:
   explicit FaultStore(std::shared_ptr<StoreDesk> desk) : desk_(std::move(desk)) {}
 
-  // `size` bytes that can be discarded, behind a volatile cache.
+  // `size` bytes that can be discarded, behind a volatile cache, and go with the process.
   static std::shared_ptr<StoreDesk> make_desk(std::uint64_t size) {
     auto desk = std::make_shared<StoreDesk>();
     desk->properties = {.size = size,
                         .read_only = false,
                         .discard = true,
                         .volatile_cache = true,
+                        .volatile_content = true,
                         .description = "fault store"};
     desk->bytes.resize(size);
     return desk;

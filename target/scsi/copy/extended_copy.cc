@@ -61,8 +61,9 @@ bool has_usable_medium(const LogicalUnit& unit) {
   return unit.medium().state() == Medium::State::usable;
 }
 
-bool is_write_protected(const LogicalUnit& unit) {
-  return unit.write_protected() || unit.has_flag(unit_flag::software_write_protect);
+bool refuses_writes(const LogicalUnit& unit) {
+  return unit.write_protected() ||
+         unit.has_flag(unit_flag::software_write_protect | unit_flag::unfinished_write);
 }
 
 bool is_reserved(const Command& command, const LogicalUnit& unit, ConflictsWith kind) {
@@ -108,7 +109,7 @@ Found find_usable(Command& command, std::uint16_t index, bool writes) {
   if (!is_active(command, *found.unit) || !has_usable_medium(*found.unit)) {
     return {nullptr, Condition::copy_target_not_reachable};
   }
-  if (writes && is_write_protected(*found.unit)) {
+  if (writes && refuses_writes(*found.unit)) {
     return {nullptr, Condition::third_party_device_failure};
   }
   const auto conflict = writes ? ConflictsWith::any_reservation : ConflictsWith::exclusive_access;
@@ -225,7 +226,7 @@ class CopyJob final : public Job {
     slot.offset =
         segment.source_offset + (segment.backwards ? left - slot.length : segment.asked_for);
     segment.asked_for += slot.length;
-    return submit(slot, std::move(buffer));
+    return submit_with(slot, std::move(buffer));
   }
 
   static Step write_piece(CopyOperation::Segment& segment, StoreSlot& slot) {
@@ -236,10 +237,10 @@ class CopyJob final : public Job {
     slot.length = piece.buffer.size();
     slot.offset = segment.destination_offset + piece.at;
     slot.force_unit_access = segment.destination->writes_through();
-    return submit(slot, std::move(piece.buffer));
+    return submit_with(slot, std::move(piece.buffer));
   }
 
-  static Step submit(StoreSlot& slot, Buffer buffer) {
+  static Step submit_with(StoreSlot& slot, Buffer buffer) {
     slot.buffer = std::move(buffer);
     slot.piece = slot.buffer.bytes();
     slot.pieces = {&slot.piece, 1};

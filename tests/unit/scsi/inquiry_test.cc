@@ -209,8 +209,9 @@ TEST_F(Inquiry, BlockLimits) {
             "00000100"
             "00000008"
             "80000000"
-            "0000000000000000" +
-                std::string(40, '0'));
+            "0000000000000000"
+            "00000800" +
+                std::string(32, '0'));
 }
 
 TEST_F(Inquiry, BlockLimitsOfLargeBlocks) {
@@ -225,8 +226,9 @@ TEST_F(Inquiry, BlockLimitsOfLargeBlocks) {
             "00000100"
             "00000001"
             "80000000"
-            "0000000000000000" +
-                std::string(40, '0'));
+            "0000000000000000"
+            "00000100" +
+                std::string(32, '0'));
 }
 
 TEST_F(Inquiry, BlockLimitsWithoutDiscard) {
@@ -241,8 +243,9 @@ TEST_F(Inquiry, BlockLimitsWithoutDiscard) {
             "00000000"
             "00000000"
             "00000000"
-            "0000000000000000" +
-                std::string(40, '0'));
+            "0000000000000000"
+            "00000800" +
+                std::string(32, '0'));
 }
 
 TEST_F(Inquiry, BlockDeviceCharacteristics) {

@@ -145,6 +145,18 @@ TEST_F(Rsoc, UnmapIsThereOnlyWithDiscard) {
   EXPECT_EQ(in(cdb(0), 4096)->data_in.size(), 4 + 8 * (target::opcode_rows().size() - 2));
 }
 
+TEST_F(Rsoc, WriteAtomicIsThereOnlyWhereItCanBe) {
+  set_up();
+  EXPECT_EQ(ask(1, 0x9c),
+            "00030010"
+            "9c18ffffffffffffffffffffffff0004");
+  desk->properties.volatile_content = false;
+  device->units[0] = target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk));
+  open();
+  EXPECT_EQ(ask(1, 0x9c), "00010000");
+  EXPECT_EQ(in(cdb(0), 4096)->data_in.size(), 4 + 8 * (target::opcode_rows().size() - 1));
+}
+
 TEST_F(Rsoc, UsageDataOfEveryRowFitsIt) {
   for (const target::OpcodeRow& row : target::opcode_rows()) {
     EXPECT_EQ(row.usage[0], row.opcode);
