@@ -503,10 +503,4 @@ std::string default_initiator_name() {
   return name;
 }
 
-iscsi::Lun encode_lun(std::uint16_t lun) {
-  iscsi::Lun bytes{};
-  store_be16(bytes.data(), lun < 256 ? lun : static_cast<std::uint16_t>(0x4000 | lun));
-  return bytes;
-}
-
 }  // namespace openiser::initiator

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "initiator/client_connection.h"
 #include "initiator/url.h"
+#include "iscsi/pdu/lun.h"
 
 namespace openiser::initiator {
 
@@ -96,8 +97,6 @@ class Session {
 // iqn.2026-11.io.open-iser:HOSTNAME.
 std::string default_initiator_name();
 
-// LUN as eight bytes: peripheral device addressing up to 255, flat space addressing beyond (SAM-5
-// section 4.7).
-iscsi::Lun encode_lun(std::uint16_t lun);
+using iscsi::encode_lun;
 
 }  // namespace openiser::initiator

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "iscsi/pdu/ahs.h"
+#include "iscsi/pdu/lun.h"
 #include "iscsi/session/condition.h"
 #include "iscsi/session/initiator_session_impl.h"
 
@@ -152,7 +153,7 @@ void InitiatorSessionImpl::conclude_affected(const TaskManagementRequest& reques
                        function == Function::logical_unit_reset;
   if (!whole_session && !one_lun) return;
   commands_.for_each([&](Command& command) {
-    const bool covered = whole_session || command.task->lun == request.lun;
+    const bool covered = whole_session || same_lun(command.task->lun, request.lun);
     if (covered && serial_less(command.cmd_sn, request.cmd_sn))
       conclude(command, errc::task_aborted);
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "iscsi/pdu/lun.h"
+
 namespace openiser::iscsi {
 namespace {
 
@@ -101,7 +103,7 @@ void TaskManagement::abort_task(Operation& operation) {
     return;
   }
   ScsiTask* task = host_.find_task(tag);
-  if (!task || task->lun != request.lun) {
+  if (!task || !same_lun(task->lun, request.lun)) {
     operation.answer = host_.abort_text(tag) ? Answer::complete : task_not_found(request);
     return;
   }
@@ -122,7 +124,7 @@ void TaskManagement::abort_set(Operation& operation) {
   const TaskManagementRequest& request = operation.request;
   const bool one_lun = row_of(request.function)->aborts == Scope::lun;
   const auto tasks = host_.select_tasks([&](const ScsiTask& task) {
-    return comes_before(task, request) && (!one_lun || task.lun == request.lun);
+    return comes_before(task, request) && (!one_lun || same_lun(task.lun, request.lun));
   });
   for (const ScsiTask* task : tasks) operation.tasks.push_back(task->serial());
   for (ScsiTask* task : tasks) task->abort();
@@ -147,12 +149,12 @@ void TaskManagement::handler_answered(std::uint64_t id, Answer answer) {
 Answer TaskManagement::query_task(const TaskManagementRequest& request) {
   if (is_open(request.referenced_task_tag)) return Answer::rejected;
   const ScsiTask* task = host_.find_task(request.referenced_task_tag);
-  return task && task->lun == request.lun ? Answer::function_succeeded : Answer::complete;
+  return task && same_lun(task->lun, request.lun) ? Answer::function_succeeded : Answer::complete;
 }
 
 Answer TaskManagement::query_task_set(const TaskManagementRequest& request) {
   const auto tasks =
-      host_.select_tasks([&](const ScsiTask& task) { return task.lun == request.lun; });
+      host_.select_tasks([&](const ScsiTask& task) { return same_lun(task.lun, request.lun); });
   return tasks.empty() ? Answer::complete : Answer::function_succeeded;
 }
 

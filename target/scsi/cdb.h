@@ -1,21 +1,16 @@
-// Reading command descriptor blocks (SPC-4 section 4.2) and logical unit numbers (SAM-5
-// section 4.7).
+// Reading command descriptor blocks (SPC-4 section 4.2).
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include "base/bytes.h"
-#include "iscsi/pdu/pdu.h"
+#include "iscsi/pdu/lun.h"
 
 namespace openiser::target {
 
-// The number a LUN stands for, in any of the forms that can: peripheral device addressing on bus 0,
-// flat space, extended flat space. None for other forms (well known logical units, further levels).
-std::optional<std::uint32_t> decode_lun(const iscsi::Lun& lun);
-// Peripheral device addressing below 256, flat space to 16383.
-iscsi::Lun encode_lun(std::uint16_t lun);
+using iscsi::decode_lun;
+using iscsi::encode_lun;
 
 // A CDB as the opcode table found it whole: fields are read where the standards put them for its
 // length.

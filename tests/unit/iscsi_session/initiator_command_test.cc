@@ -413,6 +413,26 @@ TEST_F(InitiatorAbort, LunResetConcludesThatLunOnly) {
   EXPECT_EQ(later.times_done, 1);
 }
 
+TEST_F(InitiatorAbort, ResetConcludesTasksOfItsLunInAnyForm) {
+  TestTask flat;
+  TestTask other;
+  store_u8(flat.lun.data(), 0x40);
+  store_u8(&flat.lun[1], 1);
+  store_u8(other.lun.data(), 0x41);
+  store_u8(&other.lun[1], 1);
+  session->submit(flat);
+  session->submit(other);
+  take_command();
+  const auto tag = take_command().initiator_task_tag;
+  session->manage(TaskManagementFunction::logical_unit_reset, lun_of(1), note());
+  answer_management(datamover.take<TaskManagementRequest>().initiator_task_tag,
+                    TaskManagementAnswer::complete);
+  EXPECT_EQ(flat.error, errc::task_aborted);
+  EXPECT_EQ(other.times_done, 0) << "LUN 257";
+  answer(tag);
+  EXPECT_EQ(other.times_done, 1);
+}
+
 TEST_F(InitiatorAbort, FailedResetConcludesNothing) {
   TestTask task;
   session->submit(task);

@@ -1,4 +1,5 @@
 // Task management at the target (RFC 7143 sections 4.2.3, 11.5 and 11.6).
+#include "tests/support/bytes.h"
 #include "tests/support/target_fixture.h"
 
 namespace openiser::test {
@@ -169,6 +170,49 @@ TEST_F(TargetManagement, TwoFunctionsMayWaitForOneTask) {
   task.release();
   expect_answer(Answer::complete, 100);
   expect_answer(Answer::complete, 101);
+}
+
+// --- LUNs in different forms ---
+
+TEST_F(TargetManagement, LunMayBeAddressedInAnyForm) {
+  parameters.protocol_level = 2;
+  const auto in_form = [](std::string_view digits) {
+    Lun lun{};
+    std::ranges::copy(hex(digits), lun.begin());
+    return lun;
+  };
+  const Lun forms[] = {in_form("0003"), in_form("4003"), in_form("d2000003")};
+  struct Row {
+    Function function;
+    std::vector<std::uint32_t> aborts;
+    Answer answer;
+  };
+  const Row rows[] = {{Function::abort_task, {1}, Answer::complete},
+                      {Function::abort_task_set, {1}, Answer::complete},
+                      {Function::clear_task_set, {1}, Answer::complete},
+                      {Function::logical_unit_reset, {1}, Answer::complete},
+                      {Function::query_task, {}, Answer::function_succeeded},
+                      {Function::query_task_set, {}, Answer::function_succeeded}};
+  for (const Row& row : rows) {
+    for (const Lun& sent : forms) {
+      for (const Lun& asked : forms) {
+        restart();
+        ScsiCommand pdu = read_command(1, 512);
+        pdu.lun = sent;
+        datamover.deliver(pdu);
+        open(2, 4);
+        auto request = manage(row.function, 100, 1);
+        if (row.function != Function::abort_task && row.function != Function::query_task)
+          request.referenced_task_tag = kReservedTag;
+        request.lun = asked;
+        datamover.deliver(request);
+        EXPECT_EQ(aborted_tags(), row.aborts);
+        const auto aborted = handler.aborted;
+        for (TargetTask* task : aborted) task->release();
+        expect_answer(row.answer);
+      }
+    }
+  }
 }
 
 // --- functions that cover many tasks ---
