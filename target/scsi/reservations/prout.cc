@@ -53,15 +53,17 @@ std::variant<ReserveOut, Sense> read_command(Command& command,
                               .known = known});
 }
 
-// `how` tasks of others end: as a mode page of the unit has it.
+// `how` tasks of others end: as a mode page of the unit has it. Where that is without TASK ABORTED
+// status, COMMANDS CLEARED BY ANOTHER INITIATOR tells of it (SAM-5 section 5.14), beside what
+// became of the registration.
 void tell(Nexus& nexus, std::uint16_t lun, const ReserveOutResult& result, Command::Ending how,
           const std::shared_ptr<void>& token) {
   for (const auto& [who, condition] : result.attentions) {
     if (who == nexus.i_t_nexus()) nexus.raise(lun, condition);
   }
-  if (std::ranges::find(result.aborted, nexus.i_t_nexus()) != result.aborted.end()) {
-    nexus.clear_tasks(lun, {token, how});
-  }
+  if (std::ranges::find(result.aborted, nexus.i_t_nexus()) == result.aborted.end()) return;
+  const bool had_tasks = nexus.clear_tasks(lun, {token, how});
+  if (had_tasks && how == Command::Ending::dropped) nexus.raise(lun, Condition::commands_cleared);
 }
 
 // The change comes into force. The status follows when every nexus concerned knows of it, and tasks

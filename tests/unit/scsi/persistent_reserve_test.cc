@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "target/scsi/opcode_table.h"
+#include "target/scsi/unit.h"
 #include "tests/support/reserving.h"
 
 namespace openiser::test {
@@ -291,6 +292,29 @@ TEST_F(PersistentReserve, PreemptAndAbortEndsTasksOfThePreempted) {
   desk->hold = false;
   EXPECT_EQ(ready(0), "6/2a/05");
   EXPECT_EQ(write(0), "conflict");
+}
+
+// SAM-5 section 5.14
+TEST_F(PersistentReserve, PreemptAndAbortWithoutTaskAbortedStatusTellsByUnitAttention) {
+  set_up_nexuses(3);
+  for (const unsigned each : {0U, 1U, 2U}) EXPECT_EQ(registers(each, each < 2 ? 1 : 2), "good");
+  device->units[0]->change_flags(target::unit_flag::task_aborted_status, 0);
+  desk->hold = true;
+  EXPECT_EQ(start_read(0), "pending");
+  held->may_be_dropped = true;
+  ask(2, reserve_out_cdb(kPreemptAndAbort, 5, 24), basic_list(2, 1));
+  settle();
+  desk->release_all();
+  settle();
+  EXPECT_EQ(outcome(*held), "released");
+  EXPECT_EQ(outcome(*task), "good");
+  desk->hold = false;
+  EXPECT_EQ(ready(0), "6/2f/00");
+  EXPECT_EQ(ready(0), "6/2a/05");
+  EXPECT_EQ(ready(0), "good");
+  EXPECT_EQ(ready(1), "6/2a/05") << "it had no tasks";
+  EXPECT_EQ(ready(1), "good");
+  EXPECT_EQ(ready(2), "good");
 }
 
 TEST_F(PersistentReserve, PreemptAloneLetsTasksGoOn) {
