@@ -10,7 +10,6 @@
 #include "target/scsi/nexus_state.h"
 #include "target/scsi/reservations/saved.h"
 #include "target/scsi/unit.h"
-#include "target/start_error.h"
 
 namespace openiser::target {
 namespace {
@@ -58,15 +57,25 @@ LogicalUnitSettings checked(LogicalUnitSettings settings) {
   return settings;
 }
 
-// What a power loss was to leave. Throws StartError if it cannot be told.
-PersistentReservations load_reservations(const StateFile& file) {
-  const auto content = file.load();
-  if (!content) return {};
-  auto state = decode_saved(*content);
-  if (state) return std::move(*state);
-  throw StartError(file.path().string() +
-                   ": makes no sense; put it back from a copy, or remove it to go on without what "
-                   "it keeps");
+// What is kept of one kind, as `decode` reads it. Throws StartError if it cannot be told.
+template <class Decode>
+auto load_kept(const KeptState& kept, Decode decode) {
+  using State = std::remove_reference_t<decltype(*decode(Bytes()))>;
+  const auto content = kept.load();
+  if (!content) return State{};
+  auto state = decode(*content);
+  if (!state) throw kept.makes_no_sense();
+  return std::move(*state);
+}
+
+PersistentReservations load_reservations(const LogicalUnit& unit) {
+  if (!unit.settings().state) return {};
+  return load_kept(unit.kept_state(kReservationsKind, kReservationsVersion), decode_saved);
+}
+
+IdentifyingInformation load_information(const LogicalUnit& unit) {
+  if (!unit.settings().state) return {};
+  return load_kept(unit.kept_state(kInformationKind, kInformationVersion), decode_information);
 }
 
 }  // namespace
@@ -76,8 +85,8 @@ LogicalUnit::LogicalUnit(const std::string& target_name, LogicalUnitSettings set
     : target_name_(target_name),
       settings_(checked(std::move(settings))),
       store_(std::move(store)),
-      reservations_(settings_.state ? load_reservations(reservations_file())
-                                    : PersistentReservations{}),
+      reservations_(load_reservations(*this)),
+      notes_(load_information(*this)),
       port_groups_(settings_.port_groups) {
   const StoreProperties properties = store_->properties();
   if (properties.size < settings_.block_size) {
@@ -136,8 +145,11 @@ std::optional<Condition> LogicalUnit::exception() const {
   return {};
 }
 
-StateFile LogicalUnit::reservations_file() const {
-  return settings_.state->unit_file(target_name_, lun(), kReservationsKind, kReservationsVersion);
+// A serial number that was configured tells the disk wherever its file is.
+KeptState LogicalUnit::kept_state(const std::string& kind, std::uint32_t version) const {
+  const std::string disk = settings_.serial.empty() ? store_->properties().description
+                                                    : "serial number " + settings_.serial;
+  return {settings_.state->unit_file(target_name_, lun(), kind, version), disk};
 }
 
 void LogicalUnit::raise_on_others(const Nexus& nexus, Condition condition) {

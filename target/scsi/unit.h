@@ -12,6 +12,7 @@
 #include "target/scsi/atomic_writer.h"
 #include "target/scsi/cdb.h"
 #include "target/scsi/gate.h"
+#include "target/scsi/kept_state.h"
 #include "target/scsi/logical_unit.h"
 #include "target/scsi/mailbox.h"
 #include "target/scsi/medium.h"
@@ -20,7 +21,6 @@
 #include "target/scsi/space_watch.h"
 #include "target/scsi/unit_health.h"
 #include "target/scsi/unit_notes.h"
-#include "target/state_file.h"
 
 namespace openiser::target {
 
@@ -111,8 +111,10 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   SpaceWatch& space_watch() { return space_watch_; }
   // Lets one PERSISTENT RESERVE OUT through at a time.
   Gate& reservations_gate() { return *reservations_gate_; }
+  // And one SET IDENTIFYING INFORMATION.
+  Gate& information_gate() { return *information_gate_; }
   // Where the unit has a folder for its state.
-  StateFile reservations_file() const;
+  KeptState kept_state(const std::string& kind, std::uint32_t version) const;
   UnitNotes& notes() { return notes_; }
   PortGroups& port_groups() { return port_groups_; }
 
@@ -147,6 +149,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   std::atomic<std::uint32_t> flags_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   const std::shared_ptr<Gate> reservations_gate_ = std::make_shared<Gate>();
+  const std::shared_ptr<Gate> information_gate_ = std::make_shared<Gate>();
   UnitReservations reservations_;
   UnitNotes notes_;
   PortGroups port_groups_;

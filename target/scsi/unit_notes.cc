@@ -1,6 +1,6 @@
 #include "target/scsi/unit_notes.h"
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace openiser::target {
@@ -14,19 +14,48 @@ std::uint64_t machine_clock() {
       std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count());
 }
 
-}  // namespace
-
-std::vector<std::byte> UnitNotes::information(Information type) const {
-  const std::lock_guard lock(mutex_);
-  return type == Information::text ? text_ : identifier_;
+void append_with_length(std::vector<std::byte>& to, Bytes value) {
+  std::array<std::byte, 2> length;
+  store_be16(length.data(), static_cast<std::uint16_t>(value.size()));
+  to.insert(to.end(), length.begin(), length.end());
+  to.insert(to.end(), value.begin(), value.end());
 }
 
-bool UnitNotes::set_information(Information type, Bytes value) {
+// Takes what append_with_length() has appended; none if that is not there, or longer than `limit`.
+std::optional<std::vector<std::byte>> take_with_length(Bytes& from, std::size_t limit) {
+  if (from.size() < 2) return {};
+  const std::size_t length = load_be16(from.data());
+  if (length > limit || length > from.size() - 2) return {};
+  const Bytes value = from.subspan(2, length);
+  from = from.subspan(2 + length);
+  return std::vector(value.begin(), value.end());
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_information(const IdentifyingInformation& information) {
+  std::vector<std::byte> content;
+  if (information == IdentifyingInformation{}) return content;
+  append_with_length(content, information.identifier);
+  append_with_length(content, information.text);
+  return content;
+}
+
+std::optional<IdentifyingInformation> decode_information(Bytes content) {
+  auto identifier = take_with_length(content, IdentifyingInformation::kMaxIdentifier);
+  auto text = take_with_length(content, IdentifyingInformation::kMaxText);
+  if (!identifier || !text || !content.empty()) return {};
+  return IdentifyingInformation{std::move(*identifier), std::move(*text)};
+}
+
+IdentifyingInformation UnitNotes::information() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::byte>& held = type == Information::text ? text_ : identifier_;
-  if (std::ranges::equal(held, value)) return false;
-  held.assign(value.begin(), value.end());
-  return true;
+  return information_;
+}
+
+void UnitNotes::set_information(IdentifyingInformation next) {
+  const std::lock_guard lock(mutex_);
+  information_ = std::move(next);
 }
 
 std::uint64_t UnitNotes::clock() const {

@@ -4,12 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "base/log.h"
 #include "target/scsi/handlers.h"
+#include "target/scsi/kept_state.h"
 #include "target/scsi/nexus_state.h"
 #include "target/scsi/reservations/parameter_list.h"
 #include "target/scsi/reservations/saved.h"
-#include "target/state_file.h"
 
 namespace openiser::target {
 namespace {
@@ -89,34 +88,19 @@ Sense sense_of_save_error(ErrorCode error) {
                             : Condition::internal_target_failure};
 }
 
-void saved(Command& command, const std::shared_ptr<Change>& change, ErrorCode error) {
-  if (error) {
-    command.unit()->reservations().end_change({});
-    command.fail(sense_of_save_error(error));
-  } else {
-    come_into_force(command, change);
-  }
-  command.let_go();
-}
-
-ErrorCode save(const StateFile& file, const PersistentReservations& state) {
+std::vector<std::byte> to_be_kept(const PersistentReservations& state) {
   const bool keeps = state.survive_power_loss && !state.registrations.empty();
-  const Status status = keeps ? file.save(encode_saved(state)) : file.remove();
-  if (status) return {};
-  log::error("scsi", file.path().string() + " cannot be written: " + status.error().message());
-  return status.error();
+  return keeps ? encode_saved(state) : std::vector<std::byte>();
 }
 
-// On the writer's thread and back. The command is held until then: it, and so its nexus, are there.
-void save_first(Command& command, std::shared_ptr<Change> change) {
+void keep_first(Command& command, const std::shared_ptr<Change>& change) {
   LogicalUnit& unit = *command.unit();
-  command.hold();
-  unit.settings().state->writer().post([&command, change = std::move(change),
-                                        file = unit.reservations_file(),
-                                        mailbox = command.nexus().mailbox()] {
-    const ErrorCode error = save(file, change->next);
-    mailbox->post([&command, change, error](Nexus&) { saved(command, change, error); });
-  });
+  save_first(command, unit.kept_state(kReservationsKind, kReservationsVersion),
+             to_be_kept(change->next), [&command, &unit, change](ErrorCode error) {
+               if (!error) return come_into_force(command, change);
+               unit.reservations().end_change({});
+               command.fail(sense_of_save_error(error));
+             });
 }
 
 // The command has its data, and no other of its kind is under way on this unit.
@@ -137,7 +121,7 @@ void change_reservations(Command& command) {
     return conflict ? command.refuse_for_reservation() : command.fail(change->result.sense);
   }
   const bool saves = before->survive_power_loss || change->next.survive_power_loss;
-  if (saves && change->next != *before) return save_first(command, change);
+  if (saves && change->next != *before) return keep_first(command, change);
   come_into_force(command, change);
 }
 

@@ -1,4 +1,4 @@
-// Persistent reservations as the content of a state file (target/state_file.h), in lines of text:
+// Persistent reservations as kept state (kept_state.h), in lines of text:
 //
 //   type <code>                                          0: registrations alone
 //   registration <key> <holder> <target port> <initiator port>    one for each, in their order

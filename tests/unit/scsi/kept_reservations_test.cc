@@ -160,10 +160,50 @@ TEST_F(KeptReservations, DamagedOnesStopTheStart) {
 TEST_F(KeptReservations, WithGoodChecksumButNoSenseStopTheStart) {
   keep_state();
   set_up_nexuses(1);
-  const std::string text = "type 5\n";
+  const std::string text = "disk fault store\ntype 5\n";
   EXPECT_TRUE(state->unit_file(kName, 0, "reservations", 1).save(std::as_bytes(std::span(text))));
   EXPECT_THROW(target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk)),
                target::StartError);
+}
+
+TEST_F(KeptReservations, OfAnotherDiskStopTheStart) {
+  keep_state();
+  set_up_nexuses(1);
+  EXPECT_EQ(registers(0, 1, 0, kAptpl), "good");
+  desk->properties.description = "file /other.img";
+  try {
+    target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk));
+    FAIL() << "it has the reservations of the disk before";
+  } catch (const target::StartError& error) {
+    const std::string words = error.what();
+    EXPECT_EQ(words.find(file() + ": belongs to another disk: fault store, not file /other.img"),
+              0U)
+        << words;
+  }
+  std::filesystem::remove(file());
+  EXPECT_NO_THROW(target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk)));
+}
+
+TEST_F(KeptReservations, FollowASerialNumberToAnotherFile) {
+  keep_state();
+  settings.serial = "4711";
+  set_up_nexuses(1);
+  EXPECT_EQ(registers(0, 1, 0, kAptpl), "good");
+  desk->properties.description = "file /moved.img";
+  EXPECT_NO_THROW(target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk)));
+  settings.serial = "4712";
+  EXPECT_THROW(target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk)),
+               target::StartError);
+}
+
+TEST_F(KeptReservations, WithoutTheirDiskStopTheStart) {
+  keep_state();
+  set_up_nexuses(1);
+  for (const std::string_view text : {"", "type 0\n", "disk fault store"}) {
+    EXPECT_TRUE(state->unit_file(kName, 0, "reservations", 1).save(std::as_bytes(std::span(text))));
+    EXPECT_THROW(target::make_logical_unit(kName, settings, std::make_unique<FaultStore>(desk)),
+                 target::StartError);
+  }
 }
 
 TEST_F(KeptReservations, NowhereToKeepThem) {
