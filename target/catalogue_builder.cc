@@ -58,6 +58,7 @@ CatalogueTarget Builder::build(const config::Target& target) {
   built.access.networks = target.networks;
   for (const config::PortalGroup& group : target.portal_groups)
     built.portal_groups.push_back(group.tag);
+  for (const auto& [lun, unit] : device->units) serve_through(*unit, built.portal_groups);
   built.redirection = redirection_of(target.redirect);
   built.device = std::move(device);
   return built;

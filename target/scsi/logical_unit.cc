@@ -182,9 +182,16 @@ void LogicalUnit::change_port_groups(std::span<const PortGroupSettings> groups) 
     group->prefer(settings.preferred);
     if (group->change(settings.state, PortGroup::ChangedBy::target)) changed = true;
   }
-  if (!changed) return;
-  post_to_nexuses(
-      nullptr, [lun = lun()](Nexus& nexus) { nexus.raise(lun, Condition::access_state_changed); });
+  if (changed) raise(Condition::access_state_changed);
+}
+
+void LogicalUnit::serve_through(std::span<const std::uint16_t> tags) {
+  bool changed = false;
+  for (PortGroup& group : port_groups_.all()) {
+    if (group.serve(tags.empty() || std::ranges::find(tags, group.tag()) != tags.end()))
+      changed = true;
+  }
+  if (changed) raise(Condition::access_state_changed);
 }
 
 std::shared_ptr<LogicalUnit> make_logical_unit(const std::string& target_name,
@@ -214,6 +221,10 @@ void change_devices(NexusList& nexuses, const DeviceChoice& choose) {
 
 void change_port_groups(LogicalUnit& unit, std::span<const PortGroupSettings> groups) {
   unit.change_port_groups(groups);
+}
+
+void serve_through(LogicalUnit& unit, std::span<const std::uint16_t> tags) {
+  unit.serve_through(tags);
 }
 
 }  // namespace openiser::target

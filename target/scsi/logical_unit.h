@@ -54,6 +54,11 @@ void check_capacity(LogicalUnit& unit);
 // the unit has not are passed over.
 void change_port_groups(LogicalUnit& unit, std::span<const PortGroupSettings> groups);
 
+// The portal groups that the unit's target is served through from now on, which initiators are told
+// of; none: all of them. Any thread. Sessions that use the unit get a unit attention if that
+// changes something.
+void serve_through(LogicalUnit& unit, std::span<const std::uint16_t> tags);
+
 // Makes a unit on a file at least `size` bytes large, and tells its sessions, as check_capacity()
 // does. Other stores keep the size they were made with: generic error EOPNOTSUPP.
 Status grow(LogicalUnit& unit, std::uint64_t size);

@@ -47,14 +47,20 @@ class PortGroup {
   }
   void prefer(bool preferred) { preferred_.store(preferred, std::memory_order_relaxed); }
 
+  // The unit's target can be reached through this group: initiators are not told of others.
+  bool served() const { return served_.load(std::memory_order_relaxed); }
+  // False if that is how it is.
+  bool serve(bool served) { return served_.exchange(served, std::memory_order_relaxed) != served; }
+
  private:
   const std::uint16_t tag_;
   std::atomic<AccessState> state_;
   std::atomic<bool> preferred_;
   std::atomic<ChangedBy> changed_by_ = ChangedBy::nothing;
+  std::atomic<bool> served_ = true;
 };
 
-// All groups of a logical unit; which there are is fixed.
+// All groups of a logical unit; which there are is fixed, which of them are served is not.
 class PortGroups {
  public:
   explicit PortGroups(std::span<const PortGroupSettings> settings) {
@@ -67,7 +73,7 @@ class PortGroups {
     }
     return nullptr;
   }
-  const std::list<PortGroup>& all() const { return groups_; }
+  std::list<PortGroup>& all() { return groups_; }
 
  private:
   std::list<PortGroup> groups_;

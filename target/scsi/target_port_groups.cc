@@ -42,7 +42,7 @@ bool take_descriptors(Command& command, Bytes list, bool carry_out, bool& change
     const auto position = static_cast<std::uint16_t>(at);
     const auto state = requested_state(load_u8(&list[at]) & 0x0f);
     PortGroup* group = groups.find(load_be16(&list[at + 2]));
-    if (!state || !group) {
+    if (!state || !group || !group->served()) {
       command.fail(invalid_parameter(state ? position + 2 : position));
       return false;
     }
@@ -71,7 +71,9 @@ void report_target_port_groups(Command& command) {
   if (format > 1) return command.fail(invalid_cdb(1, 7));
   std::vector<std::byte> list(format == 1 ? 8 : kHeader);
   if (format == 1) store_u8(&list[4], 0x10);
-  for (const PortGroup& group : command.unit()->port_groups().all()) append_group(list, group);
+  for (const PortGroup& group : command.unit()->port_groups().all()) {
+    if (group.served()) append_group(list, group);
+  }
   store_be32(&list[0], static_cast<std::uint32_t>(list.size() - kHeader));
   command.answer(list, cdb.be32(6));
 }

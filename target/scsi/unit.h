@@ -133,6 +133,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   void check_capacity();
   Status grow(std::uint64_t size);
   void change_port_groups(std::span<const PortGroupSettings> groups);
+  void serve_through(std::span<const std::uint16_t> tags);
 
  private:
   const std::string target_name_;

@@ -51,15 +51,6 @@ config::Network network(std::array<std::uint8_t, 4> start, unsigned bits) {
   return made;
 }
 
-bool eventually(const std::function<bool()>& condition) {
-  const Time give_up = SteadyClock().now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (SteadyClock().now() > give_up) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
-
 // Status of a login to `target` as `name`.
 int log_in(std::uint16_t port, const std::string& name, const std::string& target = kDisk) {
   RawIscsi host(port);

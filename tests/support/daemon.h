@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "target/daemon.h"
 
@@ -27,6 +30,16 @@ inline config::Daemon daemon_config(std::uint64_t size = 8 << 20) {
   config.limits.threads = 2;
   config.limits.drain_timeout = 1;
   return config;
+}
+
+// Waits for what other threads do; false after 20 seconds.
+inline bool eventually(const std::function<bool()>& condition) {
+  const Time give_up = SteadyClock().now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (SteadyClock().now() > give_up) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
 }
 
 class RunningDaemon {

@@ -29,16 +29,6 @@ class HostileFixture {
   }
   std::uint16_t port() const { return daemon_->port(); }
 
-  // Waits for what other threads do; false after 20 seconds.
-  static bool eventually(const std::function<bool()>& condition) {
-    const Time give_up = SteadyClock().now() + std::chrono::seconds(20);
-    while (!condition()) {
-      if (SteadyClock().now() > give_up) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
   // What is true behind every misdeed.
   void expect_no_harm() {
     bystander_->more_rounds(2);

@@ -29,10 +29,12 @@ std::vector<ItNexus> known_nexuses(const Command& command, const PersistentReser
   return known;
 }
 
-// There is one target port in each portal group.
+// There is one target port in each portal group that the target is served through.
 std::vector<std::uint16_t> target_ports(LogicalUnit& unit) {
   std::vector<std::uint16_t> ports;
-  for (const PortGroup& group : unit.port_groups().all()) ports.push_back(group.tag());
+  for (const PortGroup& group : unit.port_groups().all()) {
+    if (group.served()) ports.push_back(group.tag());
+  }
   return ports;
 }
 

@@ -5,6 +5,7 @@
 
 #include "target/scsi/opcode_table.h"
 #include "tests/support/nexuses.h"
+#include "tests/support/reserve_out.h"
 
 namespace openiser::test {
 namespace {
@@ -148,6 +149,42 @@ TEST_F(PortGroups, ConfigurationThatChangesNothingOrNobodysTellsNobody) {
   configure(7, AccessState::standby);
   EXPECT_EQ(ask(0, kTestUnitReady), "good");
   EXPECT_EQ(ask(1, kTestUnitReady), "good");
+}
+
+TEST_F(PortGroups, OnlyThoseThatAreServedAreThere) {
+  two_groups();
+  const auto serve = [this](std::vector<std::uint16_t> tags) {
+    target::serve_through(*device->units[0], tags);
+    settle();
+  };
+  serve({300, 7});
+  EXPECT_EQ(ask(0, kTestUnitReady), "6/2a/06");
+  EXPECT_EQ(ask(1, kTestUnitReady), "6/2a/06");
+  const std::string second =
+      "008f012c"
+      "00000001"
+      "0000012c";
+  EXPECT_EQ(report(1, 0x00), "0000000c" + second);
+  EXPECT_EQ(report(1, 0x20), "0000001010000000" + second);
+  EXPECT_EQ(set(1, {{0x00, 300}, {0x02, 1}}), "5/26/00#10");
+  serve({300});
+  EXPECT_EQ(ask(1, kTestUnitReady), "good") << "nothing has changed";
+  serve({});
+  EXPECT_EQ(ask(1, kTestUnitReady), "6/2a/06");
+  EXPECT_EQ(report(1).substr(0, 8), "00000018");
+  EXPECT_EQ(set(1, {{0x02, 1}}), "good");
+}
+
+// SPC-4 section 6.16.3: ALL_TG_PT is for the ports that the target has.
+TEST_F(PortGroups, RegistrationsAtAllPortsLeaveOutThoseThatAreNotServed) {
+  two_groups();
+  target::serve_through(*device->units[0], std::vector<std::uint16_t>{300});
+  settle();
+  EXPECT_EQ(ask(1, kTestUnitReady), "6/2a/06");
+  EXPECT_EQ(ask(1, reserve_out_cdb(6, 0, 24), basic_list(0, 5, 0x04)), "good");
+  settle();
+  EXPECT_EQ(ask(1, reserve_in_cdb(0, 256), {}, 256), "good");
+  EXPECT_EQ(to_hex(task->data_in), "00000001000000080000000000000005") << "one registration";
 }
 
 TEST_F(PortGroups, SetIsRefusedAsAWhole) {

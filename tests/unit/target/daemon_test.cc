@@ -15,6 +15,7 @@ namespace {
 
 using test::Carrier;
 using test::daemon_config;
+using test::eventually;
 using test::names;
 using test::RawIscsi;
 using test::RawSession;
@@ -27,16 +28,6 @@ constexpr int kSessionMissing = 0x020a;
 
 class DaemonTest : public ::testing::Test {
  protected:
-  // Polls, as other threads decide; false after 20 s.
-  static bool eventually(const std::function<bool()>& condition) {
-    const Time give_up = SteadyClock().now() + std::chrono::seconds(20);
-    while (!condition()) {
-      if (SteadyClock().now() > give_up) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
   const test::QuietLog quiet;
 };
 

@@ -77,6 +77,56 @@ TEST_F(KeptState, OthersDoNot) {
   EXPECT_EQ(keys(session), "0000000000000000");
 }
 
+// A LUN that is another disk than before does not have its reservations, and the disk before has
+// them when it is back.
+TEST_F(KeptState, ReservationsStayWithTheirDiskOverReloads) {
+  const auto on = [&](const std::string& file) {
+    auto made = config();
+    config::Lun& lun = made.targets[0].luns[0];
+    lun.kind = config::Lun::Kind::file;
+    lun.path = folder.path(file);
+    lun.size = 1 << 20;
+    made.log_level = "off";
+    return made;
+  };
+  RunningDaemon daemon(on("a.img"));
+  {
+    RawSession session(daemon.port(), Carrier::plain);
+    EXPECT_EQ(registers(session, 0x77, 0x01), 0);
+  }
+  const auto keys_on = [&](const std::string& file, const std::string& digits) {
+    return eventually([&] {
+      daemon->reload(on(file));  // again and again: what is there may have the file yet
+      RawSession session(daemon.port(), Carrier::plain, 9);
+      return keys(session) == digits;
+    });
+  };
+  auto none = on("a.img");
+  none.targets[0].luns.clear();
+  daemon->reload(none);
+  ASSERT_TRUE(eventually([&] {
+    RawSession session(daemon.port(), Carrier::plain, 9);
+    return keys(session).size() == 2 * (2 + 18);
+  })) << "sense data: there is no such LUN";
+
+  auto other = on("b.img");
+  other.targets.push_back(none.targets[0]);
+  other.targets[1].name = "iqn.2026-11.org.example:disk2";
+  daemon->reload(other);
+  ASSERT_TRUE(eventually([&] {
+    RawIscsi host(daemon.port());
+    return host.log_in("InitiatorName=iqn.x:y|TargetName=iqn.2026-11.org.example:disk2|") == 0;
+  })) << "the reload is through";
+  {
+    RawSession session(daemon.port(), Carrier::plain, 9);
+    EXPECT_EQ(keys(session).size(), 2 * (2 + 18)) << "b.img is left out";
+  }
+  EXPECT_TRUE(keys_on("a.img", "00000000000000080000000000000077"));
+  daemon->reload(none);
+  std::filesystem::remove(folder.path("state/iqn.2026-11.org.example:disk1.lun0.reservations"));
+  EXPECT_TRUE(keys_on("b.img", "0000000000000000"));
+}
+
 TEST_F(KeptState, DamagedStateStopsTheStartAndNamesItsFile) {
   std::filesystem::create_directory(folder.path("state"));
   const std::string file = folder.path("state/iqn.2026-11.org.example:disk1.lun0.reservations");
