@@ -28,10 +28,11 @@ void end_all_others(Command& command, const std::shared_ptr<void>& token, const 
   Nexus& nexus = command.nexus();
   LogicalUnit& unit = *command.unit();
   const Nexus::Clearing clearing{token, Command::Ending::answered, sense};
-  unit.post_to_nexuses(nexus.mailbox().get(), [clearing, lun = unit.lun()](Nexus& other) {
-    other.clear_tasks(lun, clearing);
-  });
-  nexus.clear_tasks(unit.lun(), clearing, &command);
+  unit.post_to_nexuses(nexus.mailbox().get(),
+                       [clearing, shared = unit.shared_from_this()](Nexus& other) {
+                         other.clear_tasks(*shared, clearing);
+                       });
+  nexus.clear_tasks(unit, clearing, &command);
 }
 
 }  // namespace

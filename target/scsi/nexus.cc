@@ -154,10 +154,22 @@ void Nexus::raise(std::uint16_t lun, Condition condition) {
   if (found != units_.end()) found->second.attentions.raise(condition);
 }
 
-bool Nexus::clear_tasks(std::uint16_t lun, const Clearing& clearing, const Command* except) {
-  const auto found = units_.find(lun);
-  if (found == units_.end()) return false;
-  std::vector<Command*> tasks = found->second.tasks.all();
+// By the unit, as what has its number may be another.
+std::vector<Command*> Nexus::tasks_of(const LogicalUnit& unit) const {
+  std::vector<Command*> tasks;
+  const auto take = [&](const UnitState& state) {
+    if (state.unit.get() != &unit) return;
+    const std::vector<Command*> all = state.tasks.all();
+    tasks.insert(tasks.end(), all.begin(), all.end());
+  };
+  if (const auto seen = units_.find(unit.lun()); seen != units_.end()) take(seen->second);
+  const auto [first, last] = removed_.equal_range(unit.lun());
+  for (auto each = first; each != last; ++each) take(each->second);
+  return tasks;
+}
+
+bool Nexus::clear_tasks(const LogicalUnit& unit, const Clearing& clearing, const Command* except) {
+  std::vector<Command*> tasks = tasks_of(unit);
   std::erase(tasks, except);
   for (Command* command : tasks) {
     command->mark_cleared(clearing.token, clearing.how, clearing.sense);
@@ -182,11 +194,14 @@ void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, 
   // Without TASK ABORTED status a unit attention has to tell (SAM-5 section 5.14).
   const auto how = unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
                                                                  : Command::Ending::dropped;
-  unit.post_to_nexuses(mailbox_.get(), [lun = unit.lun(), token, reset, how](Nexus& nexus) {
-    const bool had_tasks = nexus.clear_tasks(lun, {token, how});
-    if (reset) return nexus.raise(lun, Condition::device_reset);
-    if (had_tasks && how == Command::Ending::dropped) nexus.raise(lun, Condition::commands_cleared);
-  });
+  unit.post_to_nexuses(mailbox_.get(),
+                       [shared = unit.shared_from_this(), token, reset, how](Nexus& nexus) {
+                         const bool had_tasks = nexus.clear_tasks(*shared, {token, how});
+                         if (reset) return nexus.raise(shared->lun(), Condition::device_reset);
+                         if (had_tasks && how == Command::Ending::dropped) {
+                           nexus.raise(shared->lun(), Condition::commands_cleared);
+                         }
+                       });
 }
 
 // SAM-5 section 6.3.3: the tasks of every nexus end and every nexus, this one too, is told.

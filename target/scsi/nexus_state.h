@@ -60,14 +60,17 @@ class Nexus final : public iscsi::TaskHandler {
     Command::Ending how;
     Sense sense = {};  // with Ending::answered
   };
-  // Clears this nexus's tasks of a unit but `except`; whether there were any.
-  bool clear_tasks(std::uint16_t lun, const Clearing& clearing, const Command* except = nullptr);
+  // Clears this nexus's tasks of a unit, also of one it no longer sees, but `except`; whether there
+  // were any.
+  bool clear_tasks(const LogicalUnit& unit, const Clearing& clearing,
+                   const Command* except = nullptr);
   // The session sees this now; see change_devices().
   void change_device(std::shared_ptr<const TargetDevice> next);
 
  private:
   Command& take_command();
   UnitState* find_unit(const iscsi::Lun& lun);
+  std::vector<Command*> tasks_of(const LogicalUnit& unit) const;
   UnitState& state_of(std::uint16_t lun, const std::shared_ptr<LogicalUnit>& unit);
   void remove(UnitState& state);
   void forget_removed();

@@ -57,14 +57,16 @@ std::variant<ReserveOut, Sense> read_command(Command& command,
 // `how` tasks of others end: as a mode page of the unit has it. Where that is without TASK ABORTED
 // status, COMMANDS CLEARED BY ANOTHER INITIATOR tells of it (SAM-5 section 5.14), beside what
 // became of the registration.
-void tell(Nexus& nexus, std::uint16_t lun, const ReserveOutResult& result, Command::Ending how,
-          const std::shared_ptr<void>& token) {
+void tell(Nexus& nexus, const LogicalUnit& unit, const ReserveOutResult& result,
+          Command::Ending how, const std::shared_ptr<void>& token) {
   for (const auto& [who, condition] : result.attentions) {
-    if (who == nexus.i_t_nexus()) nexus.raise(lun, condition);
+    if (who == nexus.i_t_nexus()) nexus.raise(unit.lun(), condition);
   }
   if (std::ranges::find(result.aborted, nexus.i_t_nexus()) == result.aborted.end()) return;
-  const bool had_tasks = nexus.clear_tasks(lun, {token, how});
-  if (had_tasks && how == Command::Ending::dropped) nexus.raise(lun, Condition::commands_cleared);
+  const bool had_tasks = nexus.clear_tasks(unit, {token, how});
+  if (had_tasks && how == Command::Ending::dropped) {
+    nexus.raise(unit.lun(), Condition::commands_cleared);
+  }
 }
 
 // The change comes into force. The status follows when every nexus concerned knows of it, and tasks
@@ -79,8 +81,8 @@ void come_into_force(Command& command, const std::shared_ptr<Change>& change) {
   const auto how = unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
                                                                  : Command::Ending::dropped;
   unit.post_to_nexuses(command.nexus().mailbox().get(),
-                       [change, token, how, lun = unit.lun()](Nexus& nexus) {
-                         tell(nexus, lun, change->result, how, token);
+                       [change, token, how, shared = unit.shared_from_this()](Nexus& nexus) {
+                         tell(nexus, *shared, change->result, how, token);
                        });
 }
 

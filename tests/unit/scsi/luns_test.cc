@@ -300,6 +300,64 @@ TEST_F(Luns, ARemovedLunsTasksCanBeAborted) {
   EXPECT_EQ(static_cast<const target::Nexus&>(*side->nexus).units_kept(), 0U);
 }
 
+// Who still sees a unit may reset it: that waits for tasks of those that do not see it any more,
+// and leaves alone what they see at its number now.
+TEST_F(Luns, ALunResetReachesTasksOfARemovedLun) {
+  target::LogicalUnitSettings same_number;
+  same_number.lun = 1;
+  const auto other_desk = FaultStore::make_desk(64 * 512);
+  const auto other_unit =
+      target::make_logical_unit(kName, same_number, std::make_unique<FaultStore>(other_desk));
+  const auto side = session(device({{1, 1}}));
+  const auto resetting = session(device({{1, 1}}));
+  ready(*side, 1), ready(*resetting, 1);
+  desks[1]->hold = other_desk->hold = true;
+  const auto old_write = write(*side, 1, std::byte{1});
+  const auto with_other = device({});
+  with_other->units[1] = other_unit;
+  target::change_devices(*nexuses, [&](const std::string&) { return with_other; });
+  settle({side.get()});
+  ready(*side, 1);
+  const auto new_write = write(*side, 1, std::byte{2});
+  ASSERT_EQ(other_desk->held.size(), 1U);
+
+  // The other session has not heard of the change.
+  std::optional<TaskManagementAnswer> answer;
+  resetting->nexus->manage(TaskManagementFunction::logical_unit_reset, target::encode_lun(1),
+                           [&](TaskManagementAnswer given) { answer = given; });
+  settle({side.get(), resetting.get()});
+  EXPECT_FALSE(answer.has_value()) << "the store still has the write";
+  EXPECT_FALSE(old_write->ended());
+  desks[1]->release_all();
+  settle({side.get(), resetting.get()});
+  EXPECT_EQ(old_write->status, kTaskAborted);
+  EXPECT_EQ(answer, TaskManagementAnswer::complete);
+  EXPECT_FALSE(new_write->ended());
+  other_desk->release_all();
+  EXPECT_EQ(new_write->status, kGood) << "it was for another unit";
+}
+
+TEST_F(Luns, SanitizeWaitsForTasksOfARemovedLun) {
+  const auto side = session(device({{1, 1}}));
+  const auto sanitizing = session(device({{1, 1}}));
+  ready(*side, 1), ready(*sanitizing, 1);
+  desks[1]->hold = true;
+  const auto old_write = write(*side, 1, std::byte{1});
+  target::change_devices(*nexuses, [&](const std::string&) { return device({}); });
+  settle({side.get()});
+  auto sanitize = sanitizing->task(cdb10(0x48, 0, 0, 0x02), 1);  // block erase
+  sanitize->execute();
+  settle({side.get(), sanitizing.get()});
+  EXPECT_FALSE(old_write->ended());
+  ASSERT_EQ(desks[1]->seen.size(), 1U) << "the work has not begun";
+  desks[1]->hold = false;
+  desks[1]->release_all();
+  EXPECT_EQ(sense_text(old_write->sense).substr(0, 7), "2/04/1b");
+  sanitizing->run_until([&] { return sanitize->ended(); });
+  EXPECT_GOOD(sanitize);
+  EXPECT_EQ(desks[1]->bytes[0], std::byte{0});
+}
+
 TEST_F(Luns, ADiskOfAnotherNumberKeepsItsState) {
   const auto side = session(device({{0, 2}}));
   ready(*side, 0);
