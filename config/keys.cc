@@ -210,6 +210,10 @@ constexpr std::array kLunKeys{
         "percent of the space there is, from which initiators are told that it is running out; 0: "
         "never",
         0, 99),
+    value<&Lun::sanitize_rate>(
+        "sanitize_rate", Kind::size,
+        "bytes a second that SANITIZE and FORMAT UNIT write at most, to leave some for others; 0: "
+        "as fast as it goes"),
     value<&Lun::direct>("direct", Kind::boolean,
                         "of a file: reads and writes go past the page cache (O_DIRECT)"),
     value<&Lun::read_only>("read_only", Kind::boolean, "whether writes are refused"),

@@ -66,6 +66,7 @@ struct Lun {
   std::uint32_t block_size = 512;
   std::uint32_t physical_block_size = 4096;
   std::uint32_t soft_threshold = 0;  // percent; 0: none
+  std::uint64_t sanitize_rate = 0;   // bytes a second; 0: as fast as it goes
   bool direct = false;               // file: past the page cache
   bool read_only = false;
   std::string vendor = "openiser";

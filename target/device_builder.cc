@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
@@ -18,7 +19,11 @@ Result<std::unique_ptr<Store>> open_store(const config::Lun& lun,
                                           std::chrono::milliseconds lock_wait) {
   switch (lun.kind) {
     case config::Lun::Kind::memory:
-      return make_memory_store(lun.size, lun.read_only);
+      try {
+        return make_memory_store(lun.size, lun.read_only);
+      } catch (const std::system_error& error) {
+        return ErrorCode(error.code().value(), boost::system::system_category());
+      }
     case config::Lun::Kind::null:
       return make_null_store(lun.size);
     case config::Lun::Kind::file:
@@ -54,7 +59,8 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   auto store = open_store(lun, lock_wait);
   if (!store) {
     const bool not_direct = lun.direct && store.error().value() == EOPNOTSUPP;
-    throw StartError(name + ": cannot open " + lun.path + ": " +
+    throw StartError(name + ": cannot open " +
+                     (lun.kind == config::Lun::Kind::memory ? "memory" : lun.path) + ": " +
                      (not_direct ? "its file system has no direct I/O; leave direct out"
                                  : store.error().message()));
   }
@@ -66,6 +72,7 @@ std::shared_ptr<LogicalUnit> build_unit(const std::string& target, const config:
   settings.lun = lun.lun;
   settings.block_size = lun.block_size;
   settings.physical_block_size = lun.physical_block_size;
+  settings.sanitize_rate = lun.sanitize_rate;
   settings.soft_threshold = static_cast<std::uint8_t>(lun.soft_threshold);
   settings.read_only = lun.read_only;
   settings.vendor = lun.vendor;

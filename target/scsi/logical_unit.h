@@ -24,6 +24,7 @@ struct LogicalUnitSettings {
   std::uint32_t physical_block_size = 4096;  // a power of two from block_size to 1 MiB
   // Percent of the space there is, from which initiators are told that it is running out. 0: never.
   std::uint8_t soft_threshold = 0;
+  std::uint64_t sanitize_rate = 0;  // bytes a second written at most; 0: no limit
   bool read_only = false;
   std::string vendor = "openiser";  // at most 8 characters
   std::string product = "disk";     // at most 16

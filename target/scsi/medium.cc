@@ -81,7 +81,8 @@ void Medium::work(const std::vector<MediumPass>& passes, std::uint64_t size) {
 
 ErrorCode Medium::carry_out(const std::vector<MediumPass>& passes, std::uint64_t size) {
   AwaitedRequest request(store_);
-  std::uint64_t done = 0;
+  std::uint64_t done = 0, written = 0;
+  const auto start = std::chrono::steady_clock::now();
   for (const MediumPass& pass : passes) {
     std::vector<std::byte> data = repeat(pass.block, kWritePiece);
     const std::uint64_t piece = data.empty() ? kZeroPiece : data.size();
@@ -94,6 +95,7 @@ ErrorCode Medium::carry_out(const std::vector<MediumPass>& passes, std::uint64_t
       request.pieces = {&bytes, data.empty() ? 0U : 1U};
       if (const ErrorCode error = request.perform()) return error;
       done += request.length;
+      if (!data.empty()) keep_pace(written += request.length, start);
       progress_ = static_cast<std::uint16_t>(
           std::min(65535.0, 65536.0 * static_cast<double>(done) /
                                 (static_cast<double>(size) * static_cast<double>(passes.size()))));
@@ -103,6 +105,19 @@ ErrorCode Medium::carry_out(const std::vector<MediumPass>& passes, std::uint64_t
   request.offset = request.length = 0;
   request.pieces = {};
   return request.perform();
+}
+
+std::chrono::nanoseconds time_for(std::uint64_t bytes, std::uint64_t rate) {
+  if (rate == 0) return {};
+  return std::chrono::nanoseconds(
+      static_cast<std::int64_t>(1e9 * static_cast<double>(bytes) / static_cast<double>(rate)));
+}
+
+// In naps, so that the end of the unit need not wait.
+void Medium::keep_pace(std::uint64_t written, std::chrono::steady_clock::time_point start) const {
+  constexpr std::chrono::milliseconds kNap{20};
+  const auto due = start + time_for(written, rate_);
+  while (!stop_ && std::chrono::steady_clock::now() < due) std::this_thread::sleep_for(kNap);
 }
 
 void Medium::end(ErrorCode error) {

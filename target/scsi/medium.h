@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -21,6 +22,9 @@ struct MediumPass {
   std::vector<std::byte> block;       // write: what each block becomes
 };
 
+// How long `bytes` take at `rate` bytes a second; at 0, no time.
+std::chrono::nanoseconds time_for(std::uint64_t bytes, std::uint64_t rate);
+
 // The work has a thread of its own and goes on whether or not whoever asked for it is still there.
 // It is not remembered by a restart.
 class Medium {
@@ -34,7 +38,8 @@ class Medium {
     format_failed,             // only another FORMAT UNIT does
   };
 
-  explicit Medium(Store& store) : store_(store) {}
+  // `rate`: bytes a second that are written at most; 0: no limit.
+  explicit Medium(Store& store, std::uint64_t rate = 0) : store_(store), rate_(rate) {}
   // Waits for the request that the store has.
   ~Medium();
 
@@ -57,9 +62,11 @@ class Medium {
  private:
   void work(const std::vector<MediumPass>& passes, std::uint64_t size);
   ErrorCode carry_out(const std::vector<MediumPass>& passes, std::uint64_t size);
+  void keep_pace(std::uint64_t written, std::chrono::steady_clock::time_point start) const;
   void end(ErrorCode error);
 
   Store& store_;
+  const std::uint64_t rate_;
   std::atomic<State> state_ = State::usable;
   std::atomic<std::uint16_t> progress_ = 0;  // in 65536ths
   std::atomic<bool> stop_ = false;

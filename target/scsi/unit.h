@@ -159,7 +159,7 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   std::optional<AtomicWriter> atomic_writer_;
 
   NexusList nexuses_;
-  Medium medium_{*store_};
+  Medium medium_{*store_, settings_.sanitize_rate};
 };
 
 }  // namespace openiser::target

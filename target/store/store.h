@@ -119,6 +119,7 @@ struct FileStoreOptions {
 Result<std::unique_ptr<Store>> open_file_store(const std::string& path,
                                                const FileStoreOptions& options);
 
+// Throws std::system_error if there are no addresses left for it.
 std::unique_ptr<Store> make_memory_store(std::uint64_t size, bool read_only = false);
 // Reads give zeroes, writes vanish: for measuring everything else.
 std::unique_ptr<Store> make_null_store(std::uint64_t size);

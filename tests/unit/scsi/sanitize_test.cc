@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 
+#include "target/scsi/medium.h"
 #include "tests/support/scsi_fixture.h"
 
 namespace openiser::test {
@@ -197,6 +198,18 @@ TEST_F(Sanitize, ProgressIsTold) {
   EXPECT_EQ(load_be16(&none(kTestUnitReady)->sense[16]), 0x8000);
   go.set_value();
   wait_for_medium();
+}
+
+TEST_F(Sanitize, WithARateTakesItsTime) {
+  using std::chrono::seconds;
+  EXPECT_EQ(target::time_for(64 << 20, 16 << 20), seconds(4));
+  EXPECT_EQ(target::time_for(1ULL << 40, 1ULL << 30), seconds(1024));
+  EXPECT_EQ(target::time_for(1ULL << 40, 0), seconds(0));
+  settings.sanitize_rate = 1ULL << 40;
+  set_up();
+  const auto pattern = data(512);
+  EXPECT_GOOD(ended(overwrite(0x01, pattern)));
+  EXPECT_TRUE(every_block_is(pattern));
 }
 
 TEST_F(Sanitize, EndsWhatWasUnderWayBeforeItTouchesTheStore) {

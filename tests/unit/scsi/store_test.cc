@@ -668,6 +668,17 @@ TEST(MemoryStore, IsSparse) {
   EXPECT_EQ(store->properties().size, kLarge);
 }
 
+TEST(MemoryStore, KnowsItsHoles) {
+  Bench bench(Kind::threads);
+  const auto store = make_memory_store(kSize);
+  EXPECT_EQ(extent(bench, *store, 0, kSize), "hole " + std::to_string(kSize));
+  ASSERT_FALSE(bench.write(*store, 65536, ByteVector(65536, std::byte{1})));
+  EXPECT_EQ(extent(bench, *store, 0, kSize), "hole 65536");
+  EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "data 65536");
+  ASSERT_FALSE(bench.other(*store, Operation::discard, 65536, 32768));
+  EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "hole 32768");
+}
+
 TEST(NullStore, ReadsZerosAndForgets) {
   Bench bench(Kind::threads);
   const auto store = make_null_store(kSize);
