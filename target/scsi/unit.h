@@ -28,6 +28,7 @@ class Nexus;
 
 // Limits we report in the Block Limits page and hold initiators to; in bytes unless named blocks.
 inline constexpr std::uint64_t kMaxTransfer = std::uint64_t{16} << 20;
+inline constexpr std::uint32_t kMaxWriteSameBlocks = 65535;  // as much as WRITE SAME(10) can say
 inline constexpr std::uint32_t kMaxCompareAndWriteBlocks = 255;
 inline constexpr std::uint64_t kMaxAtomicWrite = std::uint64_t{1} << 20;
 inline constexpr std::uint32_t kMaxUnmapBlocks = 1U << 20;

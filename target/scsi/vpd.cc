@@ -80,7 +80,7 @@ void block_limits(ByteWriter& out, const Command& command) {
   const auto blocks = [block](std::uint64_t bytes) {
     return static_cast<std::uint32_t>(bytes / block);
   };
-  out.u8(0);  // WSNZ: WRITE SAME of 0 blocks goes to the end
+  out.u8(0x01);  // WSNZ: WRITE SAME of 0 blocks is refused
   out.u8(kMaxCompareAndWriteBlocks);
   out.be16(static_cast<std::uint16_t>(unit.physical_blocks()));  // optimal granularity
   out.be32(blocks(kMaxTransfer));
@@ -90,7 +90,7 @@ void block_limits(ByteWriter& out, const Command& command) {
   out.be32(unit.can_discard() ? kMaxUnmapDescriptors : 0);
   out.be32(unit.can_discard() ? unit.physical_blocks() : 0);  // optimal unmap granularity
   out.be32(unit.can_discard() ? 0x80000000 : 0);              // UGAVALID, alignment 0
-  out.be64(0);                                                // WRITE SAME without limit
+  out.be64(kMaxWriteSameBlocks);
   // SBC-4 section 6.6.4: an atomic write of up to so many blocks, wherever it begins; no
   // boundaries.
   out.be32(unit.can_write_atomically() ? blocks(kMaxAtomicWrite) : 0);

@@ -63,10 +63,9 @@ void write_same_received(Command& command) {
 void write_same(Command& command) {
   const Cdb cdb = command.cdb();
   const std::uint32_t block = command.unit()->block_size();
-  if (!take_range(command, 0)) return;
+  if (!take_range(command, std::uint64_t{kMaxWriteSameBlocks} * block)) return;
   Work& work = command.work();
-  // SBC-3 section 5.43: with WSNZ=0, no number of blocks means all there are from here on.
-  if (work.length == 0) work.length = command.unit()->blocks() * block - work.offset;
+  if (work.length == 0) return command.fail(invalid_cdb(transfer_length_position(cdb.opcode())));
   if (cdb.bit(1, 4)) return command.fail(invalid_cdb(1, 4));  // ANCHOR
   work.discard = cdb.bit(1, 3);
   if (work.discard && !command.unit()->can_discard()) return command.fail(invalid_cdb(1, 3));

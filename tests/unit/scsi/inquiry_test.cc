@@ -201,7 +201,7 @@ TEST_F(Inquiry, BlockLimits) {
   set_up();
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "00ff0008"
+            "01ff0008"
             "00008000"
             "00000800"
             "00000000"
@@ -209,7 +209,7 @@ TEST_F(Inquiry, BlockLimits) {
             "00000100"
             "00000008"
             "80000000"
-            "0000000000000000"
+            "000000000000ffff"
             "00000800" +
                 std::string(32, '0'));
 }
@@ -218,7 +218,7 @@ TEST_F(Inquiry, BlockLimitsOfLargeBlocks) {
   set_up(4096, 64);
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "00ff0001"
+            "01ff0001"
             "00001000"
             "00000100"
             "00000000"
@@ -226,7 +226,7 @@ TEST_F(Inquiry, BlockLimitsOfLargeBlocks) {
             "00000100"
             "00000001"
             "80000000"
-            "0000000000000000"
+            "000000000000ffff"
             "00000100" +
                 std::string(32, '0'));
 }
@@ -235,7 +235,7 @@ TEST_F(Inquiry, BlockLimitsWithoutDiscard) {
   set_up(512, 1024, true, false);
   EXPECT_EQ(to_hex(page(0xb0)),
             "00b0003c"
-            "00ff0008"
+            "01ff0008"
             "00008000"
             "00000800"
             "00000000"
@@ -243,7 +243,7 @@ TEST_F(Inquiry, BlockLimitsWithoutDiscard) {
             "00000000"
             "00000000"
             "00000000"
-            "0000000000000000"
+            "000000000000ffff"
             "00000800" +
                 std::string(32, '0'));
 }
@@ -264,12 +264,12 @@ TEST_F(Inquiry, BlockDeviceCharacteristics) {
 TEST_F(Inquiry, PhysicalBlocksAreAsConfigured) {
   settings.physical_block_size = 512;
   set_up();
-  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "00ff0001");
+  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "01ff0001");
   EXPECT_EQ(to_hex(page(0xb0)).substr(56, 8), "00000001") << "unmap granularity";
   EXPECT_EQ(load_u8(&in(cdb16(0x9e, 0, 32, 0x10), 32)->data_in[13]), 0);
   settings.physical_block_size = 1 << 20;
   set_up();
-  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "00ff0800");
+  EXPECT_EQ(to_hex(page(0xb0)).substr(8, 8), "01ff0800");
   EXPECT_EQ(load_u8(&in(cdb16(0x9e, 0, 32, 0x10), 32)->data_in[13]), 11);
 }
 
