@@ -1,5 +1,6 @@
 // Stores by themselves, over both engines.
 #include "target/store/store.h"
+#include "target/store/page_map.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -677,6 +678,30 @@ TEST(MemoryStore, KnowsItsHoles) {
   EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "data 65536");
   ASSERT_FALSE(bench.other(*store, Operation::discard, 65536, 32768));
   EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "hole 32768");
+  // Reading makes no data of a hole, and half a page is none either.
+  ByteVector bytes(65536);
+  ASSERT_FALSE(bench.read(*store, 0, bytes));
+  EXPECT_EQ(extent(bench, *store, 512, kSize - 512), "hole " + std::to_string(65536 + 32768 - 512));
+  ASSERT_FALSE(bench.other(*store, Operation::discard, 98304 + 512, 4096));
+  EXPECT_EQ(extent(bench, *store, 98304, 8192), "data 8192");
+}
+
+TEST(PageMap, FindsWhereItChanges) {
+  PageMap map(1000);
+  EXPECT_EQ(map.change(0, 1000), 1000U);
+  map.mark(63, 65);
+  map.mark(128, 256);
+  EXPECT_EQ(map.change(0, 1000), 63U);
+  EXPECT_EQ(map.change(0, 40), 40U);
+  EXPECT_EQ(map.change(63, 1000), 65U);
+  EXPECT_EQ(map.change(64, 1000), 65U);
+  EXPECT_EQ(map.change(65, 1000), 128U);
+  EXPECT_EQ(map.change(128, 1000), 256U);
+  EXPECT_EQ(map.change(128, 200), 200U);
+  map.clear(130, 131);
+  EXPECT_EQ(map.change(128, 1000), 130U);
+  EXPECT_EQ(map.change(130, 1000), 131U);
+  EXPECT_EQ(map.change(256, 1000), 1000U);
 }
 
 TEST(NullStore, ReadsZerosAndForgets) {
