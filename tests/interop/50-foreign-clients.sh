@@ -41,10 +41,14 @@ qemu-io -f raw -c 'read -P 0 32M 1M' "$plain/5"
 qemu-img map -f raw --output=json "$plain/5" | tee "$work/map"
 ! grep -q '"data": true' "$work/map" || fail "QEMU sees data where it discarded it"
 
-# Software write protection can be read and not set: there is no MODE SELECT, and that is said.
-iscsi-swp "$plain/0" | grep -qx 'SWP:0' || fail "iscsi-swp: write protection"
-! iscsi-swp -s on "$plain/0" >"$work/swp" || fail "iscsi-swp: setting write protection succeeds"
-grep -q 'INVALID_OPERATION_CODE' "$work/swp" || fail "iscsi-swp: $(cat "$work/swp")"
+# Software write protection
+swp() { iscsi-swp "${@:2}" "$plain/0" >"$work/swp" 2>&1 || fail "iscsi-swp: $(cat "$work/swp")"; grep -qx "SWP:$1" <(iscsi-swp "$plain/0") || fail "SWP is not $1"; }
+swp 0
+swp 1 -s on
+! qemu-io -f raw -c 'write -P 1 0 4096' "$plain/0" >"$work/error" 2>&1 || fail "a LUN is written that is write protected"
+swp 0 -s off
+qemu-io -f raw -c 'write -P 0x77 0 4096' "$plain/0"
+qemu-io -f raw -c 'read -P 0x77 0 4096' "$plain/0"
 
 # perf LUN OPTION...
 perf() {
