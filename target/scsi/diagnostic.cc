@@ -4,6 +4,7 @@
 
 #include "target/scsi/handlers.h"
 #include "target/scsi/jobs.h"
+#include "target/scsi/parameter_list.h"
 #include "target/scsi/unit_health.h"
 
 namespace openiser::target {
@@ -46,6 +47,20 @@ class SelfTestJob final : public Job {
 };
 constexpr SelfTestJob kSelfTest;
 
+constexpr std::uint32_t kPageHeader = 4;
+
+// The one page there is to send asks for the list of pages (SPC-4 section 7.2.5).
+void page_received(Command& command) {
+  const std::uint32_t length = command.cdb().be16(3);
+  const auto page = parameter_list(command, length);
+  if (!page) return;
+  if (length < kPageHeader)
+    return command.fail({.condition = Condition::parameter_list_length_error});
+  if (load_u8(&(*page)[0]) != 0) return command.fail(invalid_parameter(0));
+  if (load_be16(&(*page)[2]) != 0) return command.fail(invalid_parameter(2));
+  command.good();
+}
+
 }  // namespace
 
 // The short self-tests are the default one; status comes when it is done, also in background mode.
@@ -58,15 +73,20 @@ void send_diagnostic(Command& command) {
                 : code != kNone && code != kBackgroundShort && code != kForegroundShort) {
     return command.fail(invalid_cdb(1, 7));
   }
-  if (cdb.be16(3) != 0) return command.fail(invalid_cdb(3));  // there is no page to send
+  if (cdb.be16(3) != 0) {
+    // PF: pages as the standard has them; a self-test takes none.
+    if (!cdb.bit(1, 4)) return command.fail(invalid_cdb(1, 4));
+    if (self_test || code != kNone) return command.fail(invalid_cdb(3));
+    return receive_parameter_list(command, cdb.be16(3), page_received);
+  }
   if (self_test || code != kNone) return command.run(kSelfTest);
   command.good();
 }
 
 void receive_diagnostic_results(Command& command) {
   const Cdb cdb = command.cdb();
-  if (!cdb.bit(1, 0)) return command.fail(invalid_cdb(1, 0));  // PCV: nothing was sent
-  if (cdb.u8(2) != 0) return command.fail(invalid_cdb(2));
+  // Without PCV it is about what was sent last, which can have been this page alone.
+  if (cdb.bit(1, 0) && cdb.u8(2) != 0) return command.fail(invalid_cdb(2));
   std::array<std::byte, 5> page{};
   store_be16(&page[2], 1);
   command.answer(page, cdb.be16(3));

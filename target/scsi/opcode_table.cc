@@ -42,7 +42,7 @@ constexpr std::array kRows{
               Direction::none, 0, by_handler, start_stop_unit},
     OpcodeRow{0x1c, 0, "RECEIVE DIAGNOSTIC RESULTS", 6, {0x1c, 0x01, ff, ff, ff, ct},
               Direction::in, in_standby, exclusive_access, receive_diagnostic_results},
-    OpcodeRow{0x1d, 0, "SEND DIAGNOSTIC", 6, {0x1d, 0xe4, 0, ff, ff, ct},
+    OpcodeRow{0x1d, 0, "SEND DIAGNOSTIC", 6, {0x1d, 0xf4, 0, ff, ff, ct},
               Direction::out, in_standby, exclusive_access, send_diagnostic},
     OpcodeRow{0x25, 0, "READ CAPACITY(10)", 10, {0x25, 0, ff, ff, ff, ff, 0, 0, 0x01, ct},
               Direction::in, 0, reserve, read_capacity_10},

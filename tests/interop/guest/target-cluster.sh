@@ -33,6 +33,8 @@ disk_of_node() { disk_of 0 "$(session_of "$1")"; }
 # node NODE SG_PERSIST_ARGUMENT...: what it prints goes to /run/said, without the name of the device and the product
 node() { sg_persist --no-inquiry "${@:2}" "$(disk_of_node "$1")" 2>&1 | tee /run/said; }
 out() { node "$1" --out "${@:2}"; }
+# Takes note of the unit attention that waits for a node, if there is one.
+attend() { sg_turs "$(disk_of_node "$1")" >/dev/null 2>&1 || true; }
 # says PATTERN...: each in a line of /run/said
 says() {
     local pattern
@@ -91,7 +93,10 @@ reserve() {
 }
 # The second node takes over from the first, and what the first still had under way is gone.
 fence() {
+    local port_of_node1
+    attend 2
     out 2 --preempt-abort --param-rk=0xb2 --param-sark=0xa1 --prout-type=5
+    attend 3
     node 3 --in --read-reservation
     says 'Key=0xb2' 'Write Exclusive, registrants only'
     attention 1 'registrations preempted'
@@ -101,14 +106,18 @@ fence() {
     writes 3
     out 1 --register --param-sark=0xa1
     writes 1
+    node 1 --in --read-full-status
+    port_of_node1=$(grep -oE "$iqn.node1,i,0x[0-9a-f]+" /run/said)
     # The key moves with the reservation to another node.
-    out 2 --register-move --param-rk=0xb2 --param-sark=0xc1 --relative-target-port=1 --transport-id="$iqn.node1,i,0x$(isid_of 1)"
+    out 2 --register-move --param-rk=0xb2 --param-sark=0xc1 --relative-target-port=1 --transport-id="$port_of_node1"
     node 1 --in --read-reservation
     says 'Key=0xc1'
 }
-isid_of() { iscsiadm -m session -P 3 | awk -v n="$iqn.node$1" '/Iface Initiatorname/ { here = $3 == n } here && /ISID/ { print $2 }'; }
 clear() {
+    local n
+    for n in 1 2 3; do attend "$n"; done
     out 2 --clear --param-rk=0xb2
+    attention 1 'reservations preempted'
     node 1 --in --read-keys
     says 'there are NO registered reservation keys'
     node 1 --in --read-reservation

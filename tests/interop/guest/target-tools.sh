@@ -11,13 +11,14 @@ targets:
     luns:
       - {lun: 0, file: /dev/shm/lun0, size: 64MiB, vendor: example, product: first disk, serial: "0042"}
       - {lun: 3, memory: 64MiB, block_size: 4096}
+      - {lun: 5, file: /dev/shm/lun5, size: 16MiB, serial: "0005"}
       - {lun: 7, file: /dev/shm/lun7, size: 1MiB, read_only: true}
 Y
     truncate -s 1M /dev/shm/lun7
     start_target
     start_iscsid
     log_in tcp "$peer_ip"
-    disk_of 0 && disk_of 3 && disk_of 7
+    disk_of 0 && disk_of 3 && disk_of 5 && disk_of 7
 }
 # says LINE_PATTERN... -- COMMAND...: COMMAND succeeds, and each pattern is found in a line of what it prints
 says() {
@@ -46,7 +47,7 @@ read_back() {
 }
 # The tools open a disk for writing even to read of it, and the kernel refuses that for one that is read-only; not for its sg.
 with_disks() {
-    zero=$(disk_of 0) three=$(disk_of 3) seven=$(sg_of 7)
+    zero=$(disk_of 0) three=$(disk_of 3) five=$(disk_of 5) seven=$(sg_of 7)
     "$@"
 }
 
@@ -73,8 +74,8 @@ capacity() {
     says 'Last LBA=131071 ' -- sg_readcap "$zero"
 }
 luns() {
-    says 'Lun list length = 24' '0000000000000000' '0003000000000000' '0007000000000000' -- sg_luns "$zero"
-    says 'Lun list length = 24' -- sg_luns -s 2 "$three"
+    says 'Lun list length = 32' '0000000000000000' '0003000000000000' '0005000000000000' '0007000000000000' -- sg_luns "$zero"
+    says 'Lun list length = 32' -- sg_luns -s 2 "$three"
 }
 modes() {
     says 'Caching' 'Mode data length' -- sg_modes -p 8 "$zero"
@@ -134,7 +135,7 @@ cache_and_start() {
 opcodes() {
     says 'Inquiry' 'Read\(16\)' 'Write same\(16\)' 'Compare and write' 'Unmap' 'Get LBA status' \
         'Report supported operation codes' -- sg_opcodes "$zero"
-    says 'Command is NOT supported' -- sg_opcodes --opcode=0x04 "$zero"
+    says 'Command is NOT supported' -- sg_opcodes --opcode=0x36 "$zero"
 }
 compare_and_write() {
     head -c 512 /dev/urandom >/run/old
@@ -160,8 +161,9 @@ port_groups() {
     says 'access state : 0x02' -- sg_rtpg -d "$three"
     says -- sg_stpg --tp=1,2 --state=ao,ao "$three"
     sg_dd if="$three" of=/dev/null bs=4096 count=1 iflag=sgio
-    refused 'invalid field|illegal request' sg_stpg --tp=9 --state=ao "$three"
-    refused 'invalid field|illegal request' sg_stpg --tp=1 --state=o "$three"
+    # This tool's status is 0 whatever comes of it.
+    says 'illegal request' -- sg_stpg --tp=9 --state=ao "$three"
+    says 'illegal request' -- sg_stpg --tp=1 --state=o "$three"
 }
 identify() {
     says 'Abort task' 'Logical unit reset' -- sg_opcodes --tmf "$zero"
@@ -173,9 +175,68 @@ identify() {
     says -- sg_timestamp --milliseconds=1600000000000 "$zero"
     says '16000000[0-9]{5}' -- sg_timestamp "$zero"
 }
+# Copies that the target makes by itself, between LUNs and within one (EXTENDED COPY, LID1)
+xcopy() {
+    local from to
+    from=$(sg_of 0) to=$(sg_of 5)
+    head -c 1M /dev/urandom >/run/blocks
+    sg_dd if=/run/blocks of="$zero" bs=512 seek=4096 count=2048 oflag=sgio
+    says -- sg_xcopy if="$from" of="$to" bs=512 skip=4096 seek=8192 count=2048
+    read_back "$five" 8192 2048
+    cmp /run/blocks /run/back || fail "LUN 5 has not what LUN 0 has"
+    says -- sg_xcopy if="$to" of="$to" bs=512 skip=8192 seek=0 count=1024
+    read_back "$five" 0 1024
+    cmp -n 524288 /run/blocks /run/back || fail "not copied within LUN 5"
+    says 'Maximum target descriptor count' -- sg_copy_results --params "$zero"
+    refused . sg_xcopy if="$from" of="$to" bs=512 skip=131071 seek=0 count=2
+    says '3PC=1' -- sg_inq "$zero"
+}
+logs() {
+    says 'Write error' 'Read error' 'Logical block provisioning' 'Self test results' 'Informational exceptions' \
+        -- sg_logs --list "$zero"
+    says 'Total uncorrected errors = 0' -- sg_logs --page=2 "$zero"
+    says 'Total uncorrected errors = 0' -- sg_logs --page=3 "$zero"
+    says 'Available LBA mapping threshold resource count: [1-9]' 'Used LBA mapping threshold resource count: [0-9]' \
+        -- sg_logs --page=0xc "$zero"
+    says -- sg_senddiag --test "$zero"
+    says 'Self-test results' -- sg_logs --page=0x10 "$zero"
+    says 'Supported diagnostic pages' -- sg_senddiag --list "$zero"
+}
+# The write cache is turned off and on, and sense data asked for in the other format.
+mode_select() {
+    local rest=,00,00,00,00,00,00,00,00,00 # of the control page, which the mask leaves as it is
+    says -- sg_wr_mode --page=8 --contents="08,12,00" --mask="00,00,04" "$zero"
+    says 'WCE: 0|WCE=0|08 12 00' -- sg_modes -p 8 "$zero"
+    says -- sg_wr_mode --page=8 --contents="08,12,04" --mask="00,00,04" "$zero"
+    says -- sg_wr_mode --page=0xa --contents="0a,0a,04$rest" --mask="00,00,04$rest" "$zero"
+    refused 'Descriptor format' sg_raw -r 512 "$zero" 28 00 00 02 00 00 00 00 01 00
+    says -- sg_wr_mode --page=0xa --contents="0a,0a,00$rest" --mask="00,00,04$rest" "$zero"
+    refused 'Fixed format' sg_raw -r 512 "$zero" 28 00 00 02 00 00 00 00 01 00
+}
+write_verify() {
+    head -c 4096 /dev/urandom >/run/blocks
+    says -- sg_write_verify --16 --lba=3000 --num=8 --in=/run/blocks --ilen=4096 "$zero"
+    read_back "$zero" 3000 8
+    cmp /run/blocks /run/back
+    says -- sg_write_x --atomic=0 --lba=3100 --num=8 --bs=512 --in=/run/blocks "$zero"
+    read_back "$zero" 3100 8
+    cmp /run/blocks /run/back || fail "not written by WRITE ATOMIC"
+    says -- sg_write_x --or --lba=3100 --num=8 --bs=512 --in=/run/blocks "$zero"
+    read_back "$zero" 3100 8
+    cmp /run/blocks /run/back || fail "ORWRITE of the same changes it"
+}
+sanitize() {
+    says -- sg_sanitize --overwrite --pattern=/run/block --wait --quick --count=1 "$five"
+    says -- sg_sanitize --block --wait --quick "$five"
+    read_back "$five" 0 2048
+    cmp -n 1048576 /run/back /dev/zero || fail "not zeros after a block erase"
+    refused 'invalid|illegal' sg_sanitize --crypto --wait --quick "$five"
+}
+
 cells() {
     local name
-    for name in inquiry capacity luns modes sense-and-ready verify unmap write-same cache-and-start opcodes compare-and-write port-groups identify; do
+    for name in inquiry capacity luns modes sense-and-ready verify unmap write-same cache-and-start opcodes compare-and-write port-groups identify xcopy logs \
+        mode-select write-verify sanitize; do
         cell "$name" with_disks "${name//-/_}"
     done
     cell logout log_out

@@ -174,11 +174,23 @@ TEST_F(LogPages, DiagnosticsThatAreNotThere) {
   for (const std::uint8_t byte1 : {0x24, 0x40, 0x60, 0x80, 0xc0, 0xe0}) {
     EXPECT_SENSE(self_test(byte1), "5/24/00@1.7");
   }
-  EXPECT_SENSE(out(hex("1d 10 00 00 04 00"), ByteVector(4)), "5/24/00@3");
   EXPECT_EQ(to_hex(in(hex("1c 01 00 00 ff 00"), 255)->data_in), "0000000100");
   EXPECT_EQ(to_hex(in(hex("1c 01 00 00 03 00"), 255)->data_in), "000000");
-  EXPECT_SENSE(in(hex("1c 00 00 00 ff 00"), 255), "5/24/00@1.0");
   EXPECT_SENSE(in(hex("1c 01 01 00 ff 00"), 255), "5/24/00@2");
+}
+
+TEST_F(LogPages, TheListOfDiagnosticPagesMayBeAskedForByAPage) {
+  set_up();
+  const auto send = [&](const char* cdb, const char* page) { return out(hex(cdb), hex(page)); };
+  EXPECT_GOOD(send("1d 10 00 00 04 00", "00 00 00 00"));
+  EXPECT_EQ(to_hex(in(hex("1c 00 00 00 ff 00"), 255)->data_in), "0000000100");
+  EXPECT_EQ(desk->seen.size(), 0U);
+  EXPECT_SENSE(send("1d 10 00 00 04 00", "00 00 00"), "5/1a/00");
+  EXPECT_SENSE(send("1d 10 00 00 03 00", "00 00 00"), "5/1a/00");
+  EXPECT_SENSE(send("1d 10 00 00 04 00", "40 00 00 00"), "5/26/00#0");
+  EXPECT_SENSE(send("1d 10 00 00 04 00", "00 00 00 01"), "5/26/00#2");
+  EXPECT_SENSE(send("1d 00 00 00 04 00", "00 00 00 00"), "5/24/00@1.4");
+  EXPECT_SENSE(send("1d 14 00 00 04 00", "00 00 00 00"), "5/24/00@3");
 }
 
 TEST_F(LogPages, InformationalExceptions) {
