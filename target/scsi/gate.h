@@ -1,5 +1,5 @@
-// Lets one COMPARE AND WRITE, ORWRITE or WRITE ATOMIC of a logical unit through at a time, whichever
-// thread it is on: what one compares, no other writes before it has.
+// Lets one COMPARE AND WRITE, ORWRITE or WRITE ATOMIC of a logical unit through at a time,
+// whichever thread it is on: what one compares, no other writes before it has.
 #pragma once
 
 #include <deque>

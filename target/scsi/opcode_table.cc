@@ -14,8 +14,8 @@ using enum ConflictsWith;
 constexpr std::uint8_t ct = 0x04;
 constexpr std::uint8_t ff = 0xff;
 
-// SPC-4 and SBC-3, and WRITE ATOMIC of SBC-4, ascending. What conflicts with reservations: SPC-4 tables 66 and 67, SBC-3
-// table 13; SPC-2 table 9 for RESERVE.
+// SPC-4 and SBC-3, and WRITE ATOMIC of SBC-4, ascending. What conflicts with reservations: SPC-4
+// tables 66 and 67, SBC-3 table 13; SPC-2 table 9 for RESERVE.
 // clang-format off
 constexpr std::array kRows{
     OpcodeRow{0x00, 0, "TEST UNIT READY", 6, {0x00, 0, 0, 0, 0, ct},

@@ -29,7 +29,7 @@ inline constexpr unsigned in_standby = 32;
 inline constexpr unsigned in_unavailable = 64;
 inline constexpr unsigned in_transition = 128;
 inline constexpr unsigned in_any_state = in_standby | in_unavailable | in_transition;
-inline constexpr unsigned repairs_medium = 256;  // there to end a failure of the whole medium
+inline constexpr unsigned repairs_medium = 256;   // there to end a failure of the whole medium
 inline constexpr unsigned needs_atomicity = 512;  // there only where writes can be made atomic
 }  // namespace access
 
