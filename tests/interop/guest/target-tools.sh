@@ -64,6 +64,7 @@ inquiry() {
     says 'Non-rotating medium' -- sg_vpd -p bdc "$zero"
     says 'LBPU\): 1' 'LBPWS\): 1' 'LBPRZ\): 1' 'Provisioning type: 2' -- sg_vpd -p lbpv "$zero"
     says 'LBPU\): 0' -- sg_vpd -p lbpv "$seven"
+    says 'Third party copy VPD page' -- sg_vpd -p tpc "$zero"
     refused 'invalid field in cdb' sg_raw -r 255 "$zero" 12 01 c0 00 ff 00
 }
 capacity() {
