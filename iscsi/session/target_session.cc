@@ -166,6 +166,7 @@ void TargetSessionImpl::finish_logout() {
   if (state_ != ConnectionState::in_logout || logout_answered_ || tasks_alive() != 0) return;
   logout_answered_ = true;
   why_ = errc::logged_out;
+  if (handler_) handler_->nexus_lost();
   LogoutResponse response;
   response.initiator_task_tag = logout_->initiator_task_tag;
   response.time2wait = parameters_.default_time2wait;

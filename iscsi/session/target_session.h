@@ -86,6 +86,10 @@ class TaskHandler {
                       std::function<void(TaskManagementAnswer)> done) = 0;
   // A buffer asked for in vain may be had now.
   virtual void memory_freed() {}
+  // The initiator has logged out and its last task is over: what belonged to the I_T nexus is let
+  // go before the initiator learns that it is (RFC 7143 section 11.14). Nothing is executed from
+  // now on.
+  virtual void nexus_lost() {}
 };
 
 // Answers to SendTargets (RFC 7143 Appendix C).

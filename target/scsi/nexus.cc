@@ -30,6 +30,10 @@ Nexus::~Nexus() {
   mailbox_->close();
 }
 
+void Nexus::nexus_lost() {
+  for (auto& [lun, state] : units_) state.unit->reservations().nexus_lost(i_t_nexus_);
+}
+
 void Nexus::execute(iscsi::TargetTask& task) {
   Command& command = take_command();
   UnitState* state = find_unit(task.lun);

@@ -32,6 +32,7 @@ class Nexus final : public iscsi::TaskHandler {
   void manage(iscsi::TaskManagementFunction function, const iscsi::Lun& lun,
               std::function<void(iscsi::TaskManagementAnswer)> done) override;
   void memory_freed() override;
+  void nexus_lost() override;
 
   // --- for commands ---
   const NexusIdentity& identity() const { return identity_; }

@@ -51,11 +51,15 @@ class FakeHandler final : public TaskHandler {
     managed.push_back(function);
     on_manage(function, std::move(done));
   }
+  void nexus_lost() override {
+    if (on_nexus_lost) on_nexus_lost();
+  }
   void memory_freed() override {
     ++memory_freed_calls;
     if (on_memory_freed) on_memory_freed();
   }
   std::function<void()> on_memory_freed;
+  std::function<void()> on_nexus_lost;
 };
 
 class FakeSessionHost final : public SessionHost {

@@ -397,6 +397,11 @@ TEST_F(TargetLogout, ClosesTheSession) {
 }
 
 TEST_F(TargetLogout, WaitsForItsTasks) {
+  int lost = 0;
+  handler.on_nexus_lost = [&] {
+    ++lost;
+    EXPECT_TRUE(datamover.sent.empty()) << "it is over before that is said";
+  };
   handler.on_execute = nullptr;
   handler.on_abort = nullptr;
   datamover.deliver(read_command(1, 512));
@@ -405,7 +410,9 @@ TEST_F(TargetLogout, WaitsForItsTasks) {
   EXPECT_TRUE(datamover.sent.empty());
   datamover.deliver(command(2));
   EXPECT_EQ(handler.executed.size(), 1u) << "nothing new";
+  EXPECT_EQ(lost, 0);
   handler.executed[0]->release();
+  EXPECT_EQ(lost, 1);
   EXPECT_EQ(datamover.take<LogoutResponse>().response, 0);
   EXPECT_EQ(datamover.deallocated, std::vector<std::uint32_t>{1});
 }

@@ -116,6 +116,16 @@ TEST_F(Reserve, EndsWithTheNexus) {
   EXPECT_EQ(write(1), "good");
 }
 
+// libiscsi reserves from another initiator at once when its logout has been answered.
+TEST_F(Reserve, EndsWithTheLogoutBeforeTheNexusIsGone) {
+  set_up_nexuses(2);
+  EXPECT_EQ(ask(0, kReserve6), "good");
+  nexuses[0]->nexus->nexus_lost();
+  EXPECT_EQ(ask(1, kReserve6), "good");
+  nexuses[0].reset();
+  EXPECT_EQ(write(1), "good") << "it is not let go twice";
+}
+
 TEST_F(Reserve, EndsWithSessionReinstatement) {
   set_up_nexuses(2);
   EXPECT_EQ(ask(0, kReserve6), "good");
