@@ -2,6 +2,7 @@
 // what must not pass for one.
 #include "tests/support/chap.h"
 
+#include <array>
 #include <set>
 
 #include "base/hex.h"
@@ -110,6 +111,10 @@ struct ChapTargetMachine : Target {
       : Target(preferences(rdma_connection), rdma_connection) {
     authority.verdict.chap = std::move(settings);
   }
+  ChapTargetMachine(bool mutual, bool rdma_connection, bool rdma)
+      : Target(preferences(rdma), rdma_connection) {
+    authority.verdict.chap = chap_settings(mutual);
+  }
   static iscsi::Preferences preferences(bool rdma) {
     iscsi::Preferences p;
     p.rdma_extensions = rdma;
@@ -117,14 +122,22 @@ struct ChapTargetMachine : Target {
   }
 
   // Up to the challenge, which it gives.
-  std::string challenge(const std::string& algorithms) {
-    EXPECT_EQ(value_in(text_in(take(0, {}, names("AuthMethod=CHAP,None|"))), "AuthMethod"), "CHAP");
+  std::string challenge(const std::string& algorithms, bool discovery = false) {
+    const std::string offer = "AuthMethod=CHAP,None|";
+    const std::string first =
+        discovery ? "InitiatorName=iqn.2026-11.org.example:host|SessionType=Discovery|" + offer
+                  : names(offer);
+    EXPECT_EQ(value_in(text_in(take(0, {}, first)), "AuthMethod"), "CHAP");
     return text_in(take(0, {}, "CHAP_A=" + algorithms + "|"));
   }
   LoginStep respond(const std::string& text) { return take(0, 1, text); }
 };
 
+enum class Over : std::uint8_t { plain, stream_first, rdma_first };
+
 struct Cell {
+  bool discovery;
+  Over over;
   bool mutual;
   ChapAlgorithm algorithm;
   Encoding encoding;
@@ -133,23 +146,27 @@ class Chap : public testing::TestWithParam<Cell> {};
 
 std::vector<Cell> cells() {
   std::vector<Cell> all;
-  for (const bool mutual : {false, true})
-    for (const ChapAlgorithm algorithm : kAll)
-      for (const Encoding encoding : {Encoding::hex, Encoding::base64})
-        all.push_back({mutual, algorithm, encoding});
+  for (const bool discovery : {false, true})
+    for (const Over over : {Over::plain, Over::stream_first, Over::rdma_first})
+      for (const bool mutual : {false, true})
+        for (const ChapAlgorithm algorithm : kAll)
+          for (const Encoding encoding : {Encoding::hex, Encoding::base64})
+            all.push_back({discovery, over, mutual, algorithm, encoding});
   return all;
 }
 std::string cell_name(const testing::TestParamInfo<Cell>& info) {
   const Cell& cell = info.param;
-  return std::string(cell.mutual ? "Mutual" : "OneWay") + number_of(cell.algorithm) +
-         (cell.encoding == Encoding::hex ? "Hex" : "Base64");
+  constexpr std::array kOver{"Plain", "StreamFirst", "RdmaFirst"};
+  return std::string(cell.discovery ? "Discovery" : "Normal") +
+         kOver[static_cast<std::size_t>(cell.over)] + (cell.mutual ? "Mutual" : "OneWay") +
+         number_of(cell.algorithm) + (cell.encoding == Encoding::hex ? "Hex" : "Base64");
 }
 INSTANTIATE_TEST_SUITE_P(Cells, Chap, testing::ValuesIn(cells()), cell_name);
 
 TEST_P(Chap, LetsAnInitiatorInThatKnowsTheSecret) {
-  const auto [mutual, algorithm, encoding] = GetParam();
-  ChapTargetMachine target(mutual);
-  const std::string challenge = target.challenge(number_of(algorithm));
+  const auto [discovery, over, mutual, algorithm, encoding] = GetParam();
+  ChapTargetMachine target(mutual, over == Over::rdma_first, over != Over::plain);
+  const std::string challenge = target.challenge(number_of(algorithm), discovery);
   EXPECT_EQ(value_in(challenge, "CHAP_A"), number_of(algorithm));
   EXPECT_GE(binary_in(challenge, "CHAP_C").size(), iscsi::digest_size(algorithm));
   std::string answer =
@@ -162,13 +179,21 @@ TEST_P(Chap, LetsAnInitiatorInThatKnowsTheSecret) {
   EXPECT_EQ(text_in(step),
             mutual ? named_response(storage(), response_to(ours, algorithm, storage())) : "");
   EXPECT_EQ(target.login.parameters().user, "alice");
-  EXPECT_EQ(target.granted(target.take(1, 3, "")).outcome, Outcome::succeeded);
+  const bool rdma = over != Over::plain && !discovery;
+  const std::string keys = rdma ? "RDMAExtensions=Yes|InitiatorRecvDataSegmentLength=8192|"
+                                  "TargetRecvDataSegmentLength=8192|"
+                                : "";
+  LoginStep last = target.take(1, 3, keys);
+  // What the target offers of itself is answered first.
+  if (last.outcome == Outcome::going_on) last = target.take(1, 3, "");
+  EXPECT_EQ(target.granted(std::move(last)).outcome, Outcome::succeeded);
+  EXPECT_EQ(target.login.parameters().rdma_extensions, rdma || over == Over::rdma_first);
 }
 
 TEST_P(Chap, LetsNobodyInWhoDoesNot) {
-  const auto [mutual, algorithm, encoding] = GetParam();
-  ChapTargetMachine target(mutual);
-  const std::string challenge = target.challenge(number_of(algorithm));
+  const auto [discovery, over, mutual, algorithm, encoding] = GetParam();
+  ChapTargetMachine target(mutual, over == Over::rdma_first, over != Over::plain);
+  const std::string challenge = target.challenge(number_of(algorithm), discovery);
   const iscsi::ChapAccount mallory{"alice", Secret(as_bytes("guessed-at-random"))};
   const LoginStep step =
       target.respond(named_response(mallory, response_to(challenge, algorithm, mallory), encoding));
