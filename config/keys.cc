@@ -3,85 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <string>
 #include <tuple>
-#include <type_traits>
+
+#include "config/key_makers.h"
 
 namespace openiser::config {
 
 namespace {
-
-template <auto Member>
-struct Access;
-
-template <class T, class V, V T::*Member>
-struct Access<Member> {
-  static constexpr bool kIsText = std::is_same_v<V, std::string>;
-
-  static void set(void* object, const Value& value) {
-    V& member = static_cast<T*>(object)->*Member;
-    if constexpr (kIsText)
-      member = value.text;
-    else
-      member = static_cast<V>(value.number);
-  }
-  static Value get(const void* object) {
-    const V& member = static_cast<const T*>(object)->*Member;
-    if constexpr (kIsText)
-      return {0, member};
-    else
-      return {static_cast<std::uint64_t>(member), {}};
-  }
-  static void* place(void* parent) { return &(static_cast<T*>(parent)->*Member); }
-  static void* append(void* parent) { return &(static_cast<T*>(parent)->*Member).emplace_back(); }
-  static constexpr std::uint64_t max() {
-    if constexpr (std::is_integral_v<V>)
-      return std::numeric_limits<V>::max();
-    else
-      return UINT64_MAX;
-  }
-};
-
-template <auto Member>
-constexpr Key value(std::string_view name, Kind kind, std::string_view what, std::uint64_t min = 0,
-                    std::uint64_t max = Access<Member>::max()) {
-  return {name, kind, what, min, max, {}, Access<Member>::set, Access<Member>::get};
-}
-template <auto Member>
-constexpr Key choice(std::string_view name, std::span<const std::string_view> choices,
-                     std::string_view what) {
-  return {
-      name, Kind::choice, what, 0, UINT64_MAX, choices, Access<Member>::set, Access<Member>::get};
-}
-template <auto Member>
-constexpr Key object(std::string_view name, const Object& object) {
-  return {name,    Kind::object, object.what,           0,       UINT64_MAX, {},
-          nullptr, nullptr,      Access<Member>::place, &object, false};
-}
-template <auto Member>
-constexpr Key list(std::string_view name, const Object& object, std::string_view what) {
-  return {name,    Kind::list, what, 1, UINT64_MAX, {}, nullptr, nullptr, Access<Member>::append,
-          &object, true};
-}
-constexpr Key required(Key key) {
-  key.required = true;
-  return key;
-}
-constexpr Key optional(Key key) {
-  key.required = false;
-  return key;
-}
-
-template <class T>
-const void* fresh() {
-  static const T object{};
-  return &object;
-}
-template <class T>
-void locate(void* object, Position at) {
-  static_cast<T*>(object)->at = at;
-}
 
 // --- portals ---
 
@@ -118,18 +47,12 @@ void check_redirect(void* object, const Given& given, std::vector<Fault>& faults
                     "an address to go to without a host or port; write host:3260"});
 }
 
-constexpr Object kTargetRedirect{"where logins to the target are sent on to",
-                                 kRedirectKeys,
-                                 fresh<Redirect>,
-                                 locate<Redirect>,
-                                 &kRedirectKeys[0],
-                                 check_redirect};
-constexpr Object kPortalRedirect{"where logins that come in here are sent on to",
-                                 kRedirectKeys,
-                                 fresh<Redirect>,
-                                 locate<Redirect>,
-                                 &kRedirectKeys[0],
-                                 check_redirect};
+constexpr Object redirect_object(std::string_view what) {
+  return {what,          kRedirectKeys, fresh<Redirect>, locate<Redirect>, &kRedirectKeys[0],
+          check_redirect};
+}
+constexpr Object kTargetRedirect = redirect_object("where logins to the target are sent on to");
+constexpr Object kPortalRedirect = redirect_object("where logins that come in here are sent on to");
 
 constexpr std::array kPortalKeys{
     Key{"address",
@@ -270,14 +193,12 @@ void check_account(void* object, const Given& given, std::vector<Fault>& faults)
     faults.push_back({given.at("name"), "an empty name; write the name that is told"});
 }
 
-constexpr Object kAccount{"a name and its secret", kAccountKeys, fresh<Account>,
-                          locate<Account>,         nullptr,      check_account};
-constexpr Object kMutual{"who the target is to initiators that want it to prove itself",
-                         kAccountKeys,
-                         fresh<Account>,
-                         locate<Account>,
-                         nullptr,
-                         check_account};
+constexpr Object account_object(std::string_view what) {
+  return {what, kAccountKeys, fresh<Account>, locate<Account>, nullptr, check_account};
+}
+constexpr Object kAccount = account_object("a name and its secret");
+constexpr Object kMutual =
+    account_object("who the target is to initiators that want it to prove itself");
 
 constexpr std::array kAuthKeys{
     list<&Auth::users>("users", kAccount, "initiators that may log in"),
@@ -293,18 +214,13 @@ void check_auth(void* object, const Given&, std::vector<Fault>& faults) {
                                                    "; give the target a secret of its own"});
 }
 
-constexpr Object kAuth{"CHAP, which initiators then have to pass; without it there is none",
-                       kAuthKeys,
-                       fresh<Auth>,
-                       nullptr,
-                       nullptr,
-                       check_auth};
-constexpr Object kDiscoveryAuth{"the same for discovery sessions, which no target's auth is about",
-                                kAuthKeys,
-                                fresh<Auth>,
-                                nullptr,
-                                nullptr,
-                                check_auth};
+constexpr Object auth_object(std::string_view what) {
+  return {what, kAuthKeys, fresh<Auth>, nullptr, nullptr, check_auth};
+}
+constexpr Object kAuth =
+    auth_object("CHAP, which initiators then have to pass; without it there is none");
+constexpr Object kDiscoveryAuth =
+    auth_object("the same for discovery sessions, which no target's auth is about");
 
 // --- who sees what ---
 

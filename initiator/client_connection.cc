@@ -138,9 +138,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
         break;
     }
     std::string detail = step.detail;
-    const bool elsewhere =
-        step.error == iscsi::errc::login_redirected || step.error == iscsi::errc::login_moved;
-    if (elsewhere) detail = login_->redirect_address();
+    if (iscsi::is_redirect(step.error)) detail = login_->redirect_address();
     fail(step.error, detail);
   }
 

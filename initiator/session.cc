@@ -86,10 +86,6 @@ iscsi::SharedChapSettings with_md5_alone(const iscsi::ChapSettings& settings) {
 // From target to target; more are taken for a circle.
 constexpr unsigned kMostRedirects = 5;
 
-bool is_redirect(ErrorCode why) {
-  return why == iscsi::errc::login_redirected || why == iscsi::errc::login_moved;
-}
-
 // Where a redirecting target sends us: domainname[:port][,portal-group-tag] (RFC 7143
 // section 13.8).
 std::optional<Address> address_of(const std::string& target_address) {
@@ -105,7 +101,7 @@ std::optional<Address> address_of(const std::string& target_address) {
 
 // Whoever asks again is told the same. Redirects that are followed do not come here.
 bool is_final(ErrorCode why) {
-  return is_redirect(why) || why == iscsi::errc::login_authentication_failed ||
+  return iscsi::is_redirect(why) || why == iscsi::errc::login_authentication_failed ||
          why == iscsi::errc::login_authorization_failed;
 }
 
@@ -252,7 +248,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
       chap_ = with_md5_alone(*chap_);
       return loop_.defer([this] { connect(); });
     }
-    if (!closing_ && is_redirect(why) && follow(detail, why == iscsi::errc::login_moved))
+    if (!closing_ && iscsi::is_redirect(why) && follow(detail, why == iscsi::errc::login_moved))
       return loop_.defer([this] { connect(); });
     std::string words = in_words(url_, here_, wires_[wire_], why, detail);
     if (redirects_ > kMostRedirects)

@@ -160,6 +160,10 @@ ErrorCode error_of_login_status(LoginStatus status) {
   }
 }
 
+bool is_redirect(ErrorCode error) {
+  return error == errc::login_redirected || error == errc::login_moved;
+}
+
 std::optional<RejectReason> reject_reason_of(ErrorCode error) {
   const Row* row = row_of(error);
   return row ? row->reject : std::nullopt;

@@ -87,6 +87,8 @@ struct LoginStatus {
 LoginStatus login_status_of(ErrorCode error);
 // What a received status means; no error for success.
 ErrorCode error_of_login_status(LoginStatus status);
+// Whether a login ended because the peer is elsewhere: with a TargetAddress.
+bool is_redirect(ErrorCode error);
 // The reason of the Reject PDU that reports `error` in full feature phase, if it is reported by
 // one.
 std::optional<RejectReason> reject_reason_of(ErrorCode error);

@@ -12,16 +12,13 @@
 
 #include "base/crc32c.h"
 #include "base/descriptor.h"
+#include "base/last_error.h"
 #include "target/start_error.h"
 
 namespace openiser::target {
 namespace {
 
 constexpr std::size_t kMaxHeader = 128;
-
-ErrorCode last_error() {
-  return {errno, boost::system::system_category()};
-}
 
 // To stable storage.
 ErrorCode sync(int file) {

@@ -15,14 +15,11 @@
 
 #include "base/buffer.h"
 #include "base/descriptor.h"
+#include "base/last_error.h"
 #include "initiator/session.h"
 
 namespace openiser::initiator::cli {
 namespace {
-
-ErrorCode last_error() {
-  return {errno, boost::system::system_category()};
-}
 
 class File final : public BlockDevice {
  public:

@@ -134,8 +134,7 @@ LoginStep InitiatorLogin::Machine::take_status(const LoginResponse& response, By
     }
   }
   const ErrorCode error = error_of_login_status({response.status_class, response.status_detail});
-  const bool redirected = error == errc::login_redirected || error == errc::login_moved;
-  if (redirected && redirect_address_.empty())
+  if (is_redirect(error) && redirect_address_.empty())
     return fail(errc::protocol_error, detail + " but no TargetAddress");
   return fail(error, std::move(detail));
 }

@@ -5,9 +5,10 @@
 #include <netinet/in.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "base/last_error.h"
 
 namespace openiser::rdmap {
 
@@ -45,10 +46,6 @@ std::string ipv6_text(const sockaddr_in6& address) {
 }
 
 }  // namespace
-
-ErrorCode last_error() {
-  return {errno, boost::system::system_category()};
-}
 
 std::uint16_t SocketAddress::port() const {
   if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);

@@ -33,7 +33,4 @@ enum class Lookup : std::uint8_t {
 Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port,
                                            Lookup kind);
 
-// The system's error of the call that just failed.
-ErrorCode last_error();
-
 }  // namespace openiser::rdmap

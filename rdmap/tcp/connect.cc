@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/last_error.h"
 #include "rdmap/tcp/address.h"
 #include "rdmap/tcp/socket.h"
 #include "rdmap/tcp/tcp.h"

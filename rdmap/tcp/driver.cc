@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "rdmap/tcp/address.h"
+#include "base/last_error.h"
 #include "rdmap/tcp/tcp.h"
 
 namespace openiser::rdmap {

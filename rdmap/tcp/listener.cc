@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/last_error.h"
 #include "base/log.h"
 #include "rdmap/tcp/address.h"
 #include "rdmap/tcp/socket.h"

@@ -76,8 +76,7 @@ void write_blocks(Command& command) {
 void synchronize_cache(Command& command) {
   const BlockRange range = decode_block_range(command.cdb());
   if (!command.unit()->contains(range)) {
-    return command.fail({.condition = Condition::lba_out_of_range,
-                         .field = FieldPointer{.in_cdb = true, .byte = 2}});
+    return command.fail(lba_out_of_range({.byte = 2}));
   }
   command.run(flush_job());
 }

@@ -46,11 +46,8 @@ std::optional<Condition> inaccessible(const Command& command, unsigned access) {
 
 // Why nothing may be written to the unit by this command.
 std::optional<Condition> unwritable(const Command& command) {
-  if (command.write_protected()) return Condition::write_protected;
-  const std::uint32_t flags = command.unit()->flags();
-  if ((flags & unit_flag::software_write_protect) != 0) return Condition::software_write_protected;
-  if ((flags & unit_flag::unfinished_write) != 0) return Condition::internal_target_failure;
-  return {};
+  if (command.unit_state()->read_only) return Condition::write_protected;
+  return command.unit()->unwritable();
 }
 
 // Work on the whole medium stops all but what tells about the unit; a failure, all but what repairs

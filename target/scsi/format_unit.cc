@@ -3,12 +3,17 @@
 #include "target/scsi/handlers.h"
 #include "target/scsi/jobs.h"
 #include "target/scsi/medium_commands.h"
+#include "target/scsi/parameter_list.h"
 
 namespace openiser::target {
 namespace {
 
 bool has_long_list(const Command& command) {
   return command.cdb().bit(1, 5);
+}
+
+std::uint32_t list_size(const Command& command) {
+  return has_long_list(command) ? 8 : 4;
 }
 
 void begin(Command& command, bool immediate) {
@@ -23,10 +28,9 @@ void begin(Command& command, bool immediate) {
 // The short and the long parameter list header (SBC-3 tables 39 and 40).
 void format_list_received(Command& command) {
   const bool is_long = has_long_list(command);
-  const std::vector<std::byte> list = command.gather_data();
-  if (list.size() < (is_long ? 8 : 4)) {
-    return command.fail({.condition = Condition::parameter_list_length_error});
-  }
+  const auto read = parameter_list(command, list_size(command));
+  if (!read) return;
+  const Bytes list(*read);
   if ((load_u8(&list[0]) & 0x07) != 0) return command.fail(invalid_parameter(0));  // PROTECTION
   const std::uint8_t options = load_u8(&list[1]);
   if ((options & 0x08) != 0) return command.fail(invalid_parameter(1));  // IP
@@ -42,12 +46,7 @@ void format_unit(Command& command) {
   const Cdb cdb = command.cdb();
   if ((cdb.u8(1) & 0xc0) != 0) return command.fail(invalid_cdb(1, 7));  // FMTPINFO
   if (!cdb.bit(1, 4)) return begin(command, false);                     // FMTDATA
-  const std::uint32_t size = has_long_list(command) ? 8 : 4;
-  command.work().transfer_length = size;
-  if (command.data_out_size() == 0) {
-    return command.fail({.condition = Condition::parameter_list_length_error});
-  }
-  command.receive(size, format_list_received);
+  receive_parameter_list(command, list_size(command), format_list_received);
 }
 
 }  // namespace openiser::target

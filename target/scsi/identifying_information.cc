@@ -73,7 +73,7 @@ void change_information(Command& command) {
   if (!list) return;
   const TypeRow& row = *find_type(type_field(cdb));
   if (row.null_terminated && !list->empty() && list->back() != std::byte{0}) {
-    return command.fail(invalid_parameter(static_cast<std::uint16_t>(list->size() - 1)));
+    return command.fail(invalid_parameter(list->size() - 1));
   }
   const IdentifyingInformation before = command.unit()->notes().information();
   IdentifyingInformation next = before;

@@ -75,8 +75,7 @@ bool take_range(Command& command, std::uint64_t limit) {
   const BlockRange range = decode_block_range(cdb);
   if (!unit.contains(range)) {
     const std::uint16_t position = has_protection_field ? 2 : 1;
-    command.fail({.condition = Condition::lba_out_of_range,
-                  .field = FieldPointer{.in_cdb = true, .byte = position}});
+    command.fail(lba_out_of_range({.byte = position}));
     return false;
   }
   Work& work = command.work();

@@ -67,8 +67,7 @@ void get_lba_status(Command& command) {
   const LogicalUnit& unit = *command.unit();
   const std::uint64_t lba = command.cdb().be64(2);
   if (lba >= unit.blocks()) {
-    return command.fail({.condition = Condition::lba_out_of_range,
-                         .field = FieldPointer{.in_cdb = true, .byte = 2}});
+    return command.fail(lba_out_of_range({.byte = 2}));
   }
   const std::size_t room = std::max<std::size_t>(command.cdb().be32(10), kHeader) - kHeader;
   const std::size_t descriptors = std::clamp(room / kDescriptor, std::size_t{1}, kMaxDescriptors);

@@ -139,6 +139,13 @@ unsigned LogicalUnit::threshold_exponent() const {
   return static_cast<unsigned>(kMebibyte - std::countr_zero(block_size()));
 }
 
+std::optional<Condition> LogicalUnit::unwritable() const {
+  if (write_protected_) return Condition::write_protected;
+  if (has_flag(unit_flag::software_write_protect)) return Condition::software_write_protected;
+  if (has_flag(unit_flag::unfinished_write)) return Condition::internal_target_failure;
+  return {};
+}
+
 std::optional<Condition> LogicalUnit::exception() const {
   if (has_flag(unit_flag::exceptions_test)) return Condition::exception_test;
   if (space_watch_.is_reached()) return Condition::soft_threshold_reached;

@@ -16,9 +16,8 @@ constexpr std::uint8_t kAllSubpages = 0xff;
 struct Wanted {
   std::uint8_t code;
   std::uint8_t subpage;
-  bool has(const ModePage& page, const LogicalUnit& unit) const {
-    return (code == kAllPages || code == page.code) &&
-           (subpage == kAllSubpages || subpage == page.subpage) && page.exists(unit);
+  bool has(const ModePage& page) const {
+    return (code == kAllPages || code == page.code) && (subpage == kAllSubpages || subpage == 0);
   }
 };
 
@@ -36,7 +35,7 @@ void write_block_descriptor(ByteWriter& out, bool long_lba, const LogicalUnit& u
 void write_pages(ByteWriter& out, const Wanted& wanted, PageControl control,
                  const LogicalUnit& unit) {
   for (const ModePage& row : mode_pages()) {
-    if (!wanted.has(row, unit)) continue;
+    if (!wanted.has(row)) continue;
     std::array<std::byte, kMaxModePage> page;
     const MutableBytes bytes = MutableBytes(page).first(row.size);
     write_mode_page(bytes, row, control, unit);
@@ -44,8 +43,8 @@ void write_pages(ByteWriter& out, const Wanted& wanted, PageControl control,
   }
 }
 
-bool has_any(const Wanted& wanted, const LogicalUnit& unit) {
-  return std::ranges::any_of(mode_pages(), [&](const auto& row) { return wanted.has(row, unit); });
+bool has_any(const Wanted& wanted) {
+  return std::ranges::any_of(mode_pages(), [&](const auto& row) { return wanted.has(row); });
 }
 
 }  // namespace
@@ -56,8 +55,8 @@ void mode_sense(Command& command) {
   const bool six = cdb.opcode() == 0x1a;
   const Wanted wanted{static_cast<std::uint8_t>(cdb.u8(2) & 0x3f), cdb.u8(3)};
   const auto control = static_cast<PageControl>(cdb.u8(2) >> 6);
-  if (!has_any({wanted.code, kAllSubpages}, unit)) return command.fail(invalid_cdb(2, 5));
-  if (!has_any(wanted, unit)) return command.fail(invalid_cdb(3));
+  if (!has_any({wanted.code, kAllSubpages})) return command.fail(invalid_cdb(2, 5));
+  if (!has_any(wanted)) return command.fail(invalid_cdb(3));
   if (control == PageControl::saved) {
     return command.fail({.condition = Condition::saving_not_supported});
   }

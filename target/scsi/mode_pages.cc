@@ -7,6 +7,8 @@
 namespace openiser::target {
 namespace {
 
+constexpr std::size_t kPageHeader = 2;
+
 // A field that MODE SELECT can change.
 struct Field {
   std::uint8_t page;
@@ -35,10 +37,6 @@ std::uint32_t to_flags(const Field& field, std::uint8_t byte) {
   return value << std::countr_zero(field.flag);
 }
 
-bool always(const LogicalUnit&) {
-  return true;
-}
-
 void caching_page(MutableBytes, const LogicalUnit&) {}
 
 // SPC-4 section 7.5.8
@@ -50,14 +48,13 @@ void control_page(MutableBytes page, const LogicalUnit&) {
 void informational_exceptions_page(MutableBytes, const LogicalUnit&) {}
 
 constexpr std::array kPages{
-    ModePage{0x08, 0, 20, caching_page, always},                   // SBC-3 section 6.4.5
-    ModePage{0x0a, 0, 12, control_page, always},                   // SPC-4 section 7.5.8
-    ModePage{0x1c, 0, 12, informational_exceptions_page, always},  // SPC-4 section 7.5.11
+    ModePage{0x08, 20, caching_page},                   // SBC-3 section 6.4.5
+    ModePage{0x0a, 12, control_page},                   // SPC-4 section 7.5.8
+    ModePage{0x1c, 12, informational_exceptions_page},  // SPC-4 section 7.5.11
 };
 
 bool is_field_of(const Field& field, const ModePage& page, const LogicalUnit& unit) {
-  return page.subpage == 0 && field.page == page.code &&
-         (field.flag & unit.changeable_flags()) != 0;
+  return field.page == page.code && (field.flag & unit.changeable_flags()) != 0;
 }
 
 // What this device server can do of what the fields could say: methods (MRIE) none, unit attention
@@ -83,18 +80,12 @@ void write_mode_page(MutableBytes out, const ModePage& page, PageControl control
                      const LogicalUnit& unit) {
   std::ranges::fill(out, std::byte{0});
   if (control != PageControl::changeable) page.fill(out, unit);
-  if (page.subpage == 0) {
-    store_u8(&out[0], page.code);
-    store_u8(&out[1], static_cast<std::uint8_t>(page.size - 2));
-  } else {
-    store_u8(&out[0], static_cast<std::uint8_t>(page.code | 0x40));  // SPF
-    store_u8(&out[1], page.subpage);
-    store_be16(&out[2], static_cast<std::uint16_t>(page.size - 4));
-  }
+  store_u8(&out[0], page.code);
+  store_u8(&out[1], static_cast<std::uint8_t>(page.size - kPageHeader));
   const std::uint32_t flags =
       control == PageControl::defaults ? unit.default_flags() : unit.flags();
   for (const Field& field : kFields) {
-    if (page.subpage != 0 || field.page != page.code) continue;
+    if (field.page != page.code) continue;
     const bool can_change = is_field_of(field, page, unit);
     const std::uint8_t bits = control != PageControl::changeable ? from_flags(field, flags)
                               : can_change                       ? field.mask
@@ -109,7 +100,7 @@ std::optional<FieldPointer> read_mode_page(Bytes given, const ModePage& page,
   std::array<std::byte, kMaxModePage> changeable;
   write_mode_page(MutableBytes(now).first(page.size), page, PageControl::current, unit);
   write_mode_page(MutableBytes(changeable).first(page.size), page, PageControl::changeable, unit);
-  for (std::size_t i = page.header_size(); i < page.size; ++i) {
+  for (std::size_t i = kPageHeader; i < page.size; ++i) {
     const auto wrong = static_cast<std::uint8_t>((given[i] ^ now[i]) & ~changeable[i]);
     if (wrong == 0) continue;
     return FieldPointer{.in_cdb = false,

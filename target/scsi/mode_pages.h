@@ -17,17 +17,15 @@ inline constexpr std::size_t kMaxModePage = 64;
 // Bits 7 and 6 of the PAGE CODE byte of MODE SENSE.
 enum class PageControl : std::uint8_t { current, changeable, defaults, saved };
 
+// In page_0 format: there are no subpages.
 struct ModePage {
   std::uint8_t code;
-  std::uint8_t subpage;  // 0: in page_0 format
-  std::uint8_t size;     // with its header
+  std::uint8_t size;  // with its header
   // The values that cannot be changed; the rest is zero.
   void (*fill)(MutableBytes page, const LogicalUnit& unit);
-  bool (*exists)(const LogicalUnit& unit);
-  std::size_t header_size() const { return subpage == 0 ? 2 : 4; }
 };
 
-// Ascending by code and subpage, as MODE SENSE gives them.
+// Ascending by code, as MODE SENSE gives them.
 std::span<const ModePage> mode_pages();
 
 // `out` is as large as the page. Not for PageControl::saved: nothing is saved.

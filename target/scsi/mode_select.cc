@@ -13,12 +13,6 @@ namespace {
 
 constexpr Sense kTooShort{.condition = Condition::parameter_list_length_error};
 
-Sense wrong_field(std::size_t byte, std::optional<std::uint8_t> bit = {}) {
-  return {
-      .condition = Condition::invalid_field_in_parameter_list,
-      .field = FieldPointer{.in_cdb = false, .byte = static_cast<std::uint16_t>(byte), .bit = bit}};
-}
-
 // A mode parameter list: header, block descriptor, pages (SPC-4 section 7.5.4 and following). Each
 // read_...() gives what is wrong, if anything.
 class ParameterList {
@@ -44,11 +38,11 @@ class ParameterList {
     const std::size_t size = six_ ? 4 : 8;
     if (!has(size)) return kTooShort;
     const std::size_t medium_type = six_ ? 1 : 2;
-    if (load_u8(&list_[medium_type]) != 0) return wrong_field(medium_type);
+    if (load_u8(&list_[medium_type]) != 0) return invalid_parameter(medium_type);
     long_lba_ = !six_ && (load_u8(&list_[4]) & 1) != 0;
     descriptor_length_ = six_ ? load_u8(&list_[3]) : load_be16(&list_[6]);
     if (descriptor_length_ != 0 && descriptor_length_ != (long_lba_ ? 16U : 8U)) {
-      return wrong_field(six_ ? 3 : 6);
+      return invalid_parameter(six_ ? 3 : 6);
     }
     at_ = size;
     return {};
@@ -61,10 +55,10 @@ class ParameterList {
     if (!has(descriptor_length_)) return kTooShort;
     const std::uint64_t all = long_lba_ ? UINT64_MAX : UINT32_MAX;
     const std::uint64_t blocks = long_lba_ ? load_be64(&list_[at_]) : load_be32(&list_[at_]);
-    if (blocks != 0 && blocks != all && blocks != unit_.blocks()) return wrong_field(at_);
+    if (blocks != 0 && blocks != all && blocks != unit_.blocks()) return invalid_parameter(at_);
     const std::size_t length = at_ + (long_lba_ ? 12 : 5);
     const std::uint32_t given = long_lba_ ? load_be32(&list_[length]) : load_be24(&list_[length]);
-    if (given != unit_.block_size()) return wrong_field(length);
+    if (given != unit_.block_size()) return invalid_parameter(length);
     at_ += descriptor_length_;
     return {};
   }
@@ -72,20 +66,16 @@ class ParameterList {
   std::optional<Sense> read_page() {
     if (!has(2)) return kTooShort;
     const std::uint8_t code = load_u8(&list_[at_]) & 0x3f;
-    const bool has_subpage = (load_u8(&list_[at_]) & 0x40) != 0;
-    if (has_subpage && !has(4)) return kTooShort;
-    const std::uint8_t subpage = has_subpage ? load_u8(&list_[at_ + 1]) : 0;
+    const bool is_subpage = (load_u8(&list_[at_]) & 0x40) != 0;  // SPF: there are none here
+    if (is_subpage && !has(4)) return kTooShort;
     const auto pages = mode_pages();
-    const auto page = std::ranges::find_if(pages, [&](const ModePage& row) {
-      return row.code == code && row.subpage == subpage && row.exists(unit_);
-    });
-    if (page == pages.end() || has_subpage != (subpage != 0)) return wrong_field(at_, 5);
-    const std::size_t length =
-        has_subpage ? 4U + load_be16(&list_[at_ + 2]) : 2U + load_u8(&list_[at_ + 1]);
-    if (length != page->size) return wrong_field(at_ + (has_subpage ? 2 : 1));
+    const auto page = std::ranges::find(pages, code, &ModePage::code);
+    if (page == pages.end() || is_subpage) return invalid_parameter(at_, 5);
+    const std::size_t length = 2U + load_u8(&list_[at_ + 1]);
+    if (length != page->size) return invalid_parameter(at_ + 1);
     if (!has(length)) return kTooShort;
     if (const auto place = read_mode_page(list_.subspan(at_, length), *page, unit_, change_)) {
-      return wrong_field(at_ + place->byte, place->bit);
+      return invalid_parameter(at_ + place->byte, place->bit);
     }
     at_ += length;
     return {};

@@ -11,6 +11,11 @@ namespace openiser::target {
 using iscsi::TaskManagementAnswer;
 using iscsi::TaskManagementFunction;
 
+Command::Ending ending_for_others(const LogicalUnit& unit) {
+  return unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
+                                                       : Command::Ending::dropped;
+}
+
 Nexus::Nexus(std::shared_ptr<const TargetDevice> device, NexusIdentity identity,
              rdmap::EventLoop& loop, StoreEngine& engine)
     : device_(std::move(device)),
@@ -183,6 +188,13 @@ bool Nexus::clear_tasks(const LogicalUnit& unit, const Clearing& clearing, const
   return !tasks.empty();
 }
 
+// Without TASK ABORTED status a unit attention has to tell (SAM-5 section 5.14).
+void Nexus::clear_for_another(const LogicalUnit& unit, const std::shared_ptr<void>& token,
+                              Command::Ending how) {
+  const bool had_tasks = clear_tasks(unit, {token, how});
+  if (had_tasks && how == Command::Ending::dropped) raise(unit.lun(), Condition::commands_cleared);
+}
+
 std::shared_ptr<void> Nexus::call_when_let_go(std::function<void()> done) {
   struct Token {
     std::shared_ptr<Mailbox> home;
@@ -195,16 +207,12 @@ std::shared_ptr<void> Nexus::call_when_let_go(std::function<void()> done) {
 }
 
 void Nexus::clear_others(LogicalUnit& unit, const std::shared_ptr<void>& token, bool reset) {
-  // Without TASK ABORTED status a unit attention has to tell (SAM-5 section 5.14).
-  const auto how = unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
-                                                                 : Command::Ending::dropped;
+  const auto how = ending_for_others(unit);
   unit.post_to_nexuses(mailbox_.get(),
                        [shared = unit.shared_from_this(), token, reset, how](Nexus& nexus) {
-                         const bool had_tasks = nexus.clear_tasks(*shared, {token, how});
-                         if (reset) return nexus.raise(shared->lun(), Condition::device_reset);
-                         if (had_tasks && how == Command::Ending::dropped) {
-                           nexus.raise(shared->lun(), Condition::commands_cleared);
-                         }
+                         if (!reset) return nexus.clear_for_another(*shared, token, how);
+                         nexus.clear_tasks(*shared, {token, how});
+                         nexus.raise(shared->lun(), Condition::device_reset);
                        });
 }
 

@@ -65,6 +65,9 @@ class Nexus final : public iscsi::TaskHandler {
   // were any.
   bool clear_tasks(const LogicalUnit& unit, const Clearing& clearing,
                    const Command* except = nullptr);
+  // The same by another nexus, with `how` from ending_for_others().
+  void clear_for_another(const LogicalUnit& unit, const std::shared_ptr<void>& token,
+                         Command::Ending how);
   // The session sees this now; see change_devices().
   void change_device(std::shared_ptr<const TargetDevice> next);
 
@@ -98,6 +101,8 @@ class Nexus final : public iscsi::TaskHandler {
   bool memory_is_being_offered_ = false;
 };
 
+// How tasks end that another nexus clears, as a mode page of the unit has it now.
+Command::Ending ending_for_others(const LogicalUnit& unit);
 // The first handler of every command (dispatch.cc): looks at what holds for all of them, then calls
 // the handler of the opcode.
 void dispatch(Command& command);

@@ -40,8 +40,7 @@ void prefetch(Command& command) {
   const BlockRange range = decode_block_range(command.cdb());
   const LogicalUnit& unit = *command.unit();
   if (range.blocks == 0 ? range.lba >= unit.blocks() : !unit.contains(range)) {
-    return command.fail({.condition = Condition::lba_out_of_range,
-                         .field = FieldPointer{.in_cdb = true, .byte = 2}});
+    return command.fail(lba_out_of_range({.byte = 2}));
   }
   Work& work = command.work();
   const std::uint64_t blocks = range.blocks == 0 ? unit.blocks() - range.lba : range.blocks;

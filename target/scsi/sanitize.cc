@@ -2,6 +2,7 @@
 #include "target/scsi/handlers.h"
 #include "target/scsi/jobs.h"
 #include "target/scsi/medium_commands.h"
+#include "target/scsi/parameter_list.h"
 
 namespace openiser::target {
 namespace {
@@ -37,20 +38,18 @@ std::vector<MediumPass> overwrite_passes(std::vector<std::byte> block, unsigned 
 // SBC-3 table 95
 void overwrite_received(Command& command) {
   const std::uint16_t length = command.cdb().be16(7);
-  const std::vector<std::byte> list = command.gather_data();
-  if (list.size() < length) {
-    return command.fail({.condition = Condition::parameter_list_length_error});
-  }
-  const std::uint8_t first = load_u8(&list[0]);
+  const auto list = parameter_list(command, length);
+  if (!list) return;
+  const std::uint8_t first = load_u8(&(*list)[0]);
   const unsigned count = first & 0x1f;
   if ((first & 0x60) != 0 || count == 0) return command.fail(invalid_parameter(0));  // TEST, COUNT
-  const std::size_t pattern = load_be16(&list[2]);
+  const std::size_t pattern = load_be16(&(*list)[2]);
   const std::size_t block = command.unit()->block_size();
   if (pattern == 0 || pattern > block) return command.fail(invalid_parameter(2));
   if (kOverwriteHeader + pattern > length) {
     return command.fail({.condition = Condition::parameter_list_length_error});
   }
-  const Bytes bytes = Bytes(list).subspan(kOverwriteHeader, pattern);
+  const Bytes bytes = Bytes(*list).subspan(kOverwriteHeader, pattern);
   work_on_medium(command, sanitize_work(command, overwrite_passes(block_of(bytes, block), count,
                                                                   (first & 0x80) != 0)));
 }
@@ -87,11 +86,7 @@ void sanitize_overwrite(Command& command) {
   if (length <= kOverwriteHeader || length > kOverwriteHeader + command.unit()->block_size()) {
     return command.fail(invalid_cdb(7));
   }
-  command.work().transfer_length = length;
-  if (command.data_out_size() == 0) {
-    return command.fail({.condition = Condition::parameter_list_length_error});
-  }
-  command.receive(length, overwrite_received);
+  receive_parameter_list(command, length, overwrite_received);
 }
 
 void sanitize_block_erase(Command& command) {

@@ -108,9 +108,14 @@ inline Sense invalid_cdb(std::uint16_t byte, std::optional<std::uint8_t> bit = {
   return {.condition = Condition::invalid_field_in_cdb,
           .field = FieldPointer{.in_cdb = true, .byte = byte, .bit = bit}};
 }
-inline Sense invalid_parameter(std::uint16_t byte) {
-  return {.condition = Condition::invalid_field_in_parameter_list,
-          .field = FieldPointer{.in_cdb = false, .byte = byte}};
+// `byte`: below 65536.
+inline Sense invalid_parameter(std::size_t byte, std::optional<std::uint8_t> bit = {}) {
+  return {
+      .condition = Condition::invalid_field_in_parameter_list,
+      .field = FieldPointer{.in_cdb = false, .byte = static_cast<std::uint16_t>(byte), .bit = bit}};
+}
+inline Sense lba_out_of_range(const FieldPointer& field) {
+  return {.condition = Condition::lba_out_of_range, .field = field};
 }
 
 // What a store's error becomes. `lba`: where the request started.

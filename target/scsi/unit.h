@@ -66,6 +66,8 @@ class LogicalUnit : public std::enable_shared_from_this<LogicalUnit> {
   std::uint64_t blocks() const { return blocks_.load(std::memory_order_relaxed); }
   // By configuration or by its store, for good.
   bool write_protected() const { return write_protected_; }
+  // Why nothing may be written now, by whatever nexus.
+  std::optional<Condition> unwritable() const;
   bool can_discard() const { return can_discard_; }
   bool volatile_cache() const { return volatile_cache_; }
   bool tells_space() const { return tells_space_; }

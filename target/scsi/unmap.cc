@@ -35,8 +35,7 @@ bool take_descriptors(Command& command, Bytes list) {
     total += range.blocks;
     const auto field = static_cast<std::uint16_t>(kHeader + at);
     if (range.blocks == 0 ? range.lba > unit.blocks() : !unit.contains(range)) {
-      command.fail({.condition = Condition::lba_out_of_range,
-                    .field = FieldPointer{.in_cdb = false, .byte = field}});
+      command.fail(lba_out_of_range({.in_cdb = false, .byte = field}));
       return false;
     }
     if (work.ranges.size() == kMaxUnmapDescriptors || total > kMaxUnmapBlocks) {

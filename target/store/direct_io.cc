@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "target/store/blocking_io.h"
+#include "target/store/transfer.h"
 
 namespace openiser::target {
 namespace {
@@ -37,10 +38,10 @@ class CopiedRequest final : public StoreRequest {
     offset = original.offset;
     length = original.length;
     pieces = {&piece_, 1};
-    if (operation == Operation::write) copy();
+    if (operation == Operation::write) copy_pieces(original_, memory_.get());
   }
   void done() override {
-    if (operation == Operation::read && !error) copy();
+    if (operation == Operation::read && !error) copy_pieces(original_, memory_.get());
     original_.error = error;
     StoreRequest& original = original_;
     delete this;
@@ -48,22 +49,6 @@ class CopiedRequest final : public StoreRequest {
   }
 
  private:
-  void copy() {
-    std::byte* here = memory_.get();
-    std::uint64_t rest = length;
-    for (const MutableBytes& there : original_.pieces) {
-      const std::size_t size = std::min<std::uint64_t>(there.size(), rest);
-      if (size == 0) continue;
-      if (operation == Operation::write) {
-        std::memcpy(here, there.data(), size);
-      } else {
-        std::memcpy(there.data(), here, size);
-      }
-      here += size;
-      rest -= size;
-    }
-  }
-
   StoreRequest& original_;
   const AlignedMemory memory_;
   MutableBytes piece_;

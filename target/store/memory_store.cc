@@ -9,6 +9,7 @@
 #include "target/store/blocking_io.h"
 #include "target/store/page_map.h"
 #include "target/store/store.h"
+#include "target/store/transfer.h"
 
 namespace openiser::target {
 namespace {
@@ -52,10 +53,10 @@ class MemoryStore final : public Store {
     if (request.changes_data() && read_only_) return {EROFS, boost::system::generic_category()};
     switch (request.operation) {
       case StoreRequest::Operation::read:
-        copy(request);
+        copy_pieces(request, memory_ + request.offset);
         return {};
       case StoreRequest::Operation::write:
-        copy(request);
+        copy_pieces(request, memory_ + request.offset);
         if (request.length != 0) {
           written_.mark(request.offset / page_, (request.offset + request.length - 1) / page_ + 1);
         }
@@ -75,22 +76,6 @@ class MemoryStore final : public Store {
         return zero(memory_ + request.offset, request.length);
     }
     return {};
-  }
-
-  void copy(const StoreRequest& request) {
-    std::byte* at = memory_ + request.offset;
-    std::uint64_t rest = request.length;
-    for (const MutableBytes& piece : request.pieces) {
-      const std::size_t size = std::min<std::uint64_t>(piece.size(), rest);
-      if (size == 0) continue;
-      if (request.operation == StoreRequest::Operation::read) {
-        std::memcpy(piece.data(), at, size);
-      } else {
-        std::memcpy(at, piece.data(), size);
-      }
-      at += size;
-      rest -= size;
-    }
   }
 
   void find_extent(StoreRequest& request) const {

@@ -1,10 +1,26 @@
 #include "target/store/transfer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/assert.h"
 
 namespace openiser::target {
+
+void copy_pieces(const StoreRequest& request, std::byte* memory) {
+  std::uint64_t rest = request.length;
+  for (const MutableBytes& piece : request.pieces) {
+    const std::size_t size = std::min<std::uint64_t>(piece.size(), rest);
+    if (size == 0) continue;
+    if (request.operation == StoreRequest::Operation::write) {
+      std::memcpy(memory, piece.data(), size);
+    } else {
+      std::memcpy(piece.data(), memory, size);
+    }
+    memory += size;
+    rest -= size;
+  }
+}
 
 void Transfer::start(const StoreRequest& request) {
   pieces_ = request.pieces;

@@ -12,6 +12,10 @@
 
 namespace openiser::target {
 
+// Copies what a read or write moves between its pieces and `memory`, which is as long as the
+// request: from the pieces for a write, else into them.
+void copy_pieces(const StoreRequest& request, std::byte* memory);
+
 class Transfer {
  public:
   static constexpr std::size_t kMaxPieces = 64;

@@ -23,6 +23,19 @@ class ReservingFixture : public NexusesFixture {
     state = std::make_unique<target::StateFolder>(folder->path("state"));
     settings.state = state.get();
   }
+  std::string state_file(const std::string& kind) const {
+    return folder->path("state/" + std::string(kName)) + ".lun0." + kind;
+  }
+  // As after kill -9: new units, of what is in the folder.
+  void restart() {
+    const auto count = static_cast<unsigned>(nexuses.size());
+    task.reset();
+    nexuses.clear();
+    device.reset();
+    state = std::make_unique<target::StateFolder>(folder->path("state"));
+    settings.state = state.get();
+    set_up_nexuses(count);
+  }
   // PERSISTENT RESERVE OUT, to its end.
   std::string out(unsigned number, std::uint8_t action, const ByteVector& list,
                   std::uint8_t type = 0) {

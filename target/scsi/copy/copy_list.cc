@@ -15,10 +15,10 @@ constexpr Sense kTooShort{.condition = Condition::parameter_list_length_error};
 std::optional<Sense> read_usage(Bytes bytes, CopyList& list) {
   list.identifier = load_u8(&bytes[0]);
   const std::uint8_t usage = load_u8(&bytes[1]) >> 3 & 3;
-  if (usage == 1) return at_byte(Condition::invalid_field_in_parameter_list, 1);
+  if (usage == 1) return invalid_parameter(1);
   list.usage = static_cast<CopyList::Usage>(usage);
   if (list.usage == CopyList::Usage::no_identifier && list.identifier != 0) {
-    return at_byte(Condition::invalid_field_in_parameter_list, 0);
+    return invalid_parameter(0);
   }
   return {};
 }
@@ -36,7 +36,7 @@ std::optional<Sense> read_target(Bytes bytes, std::size_t at, CopyTarget& target
   target.designator_type = load_u8(&descriptor[5]) & 0x0f;
   target.designator_length = load_u8(&descriptor[7]);
   if (target.designator_length > target.designator.size()) {
-    return at_byte(Condition::invalid_field_in_parameter_list, at + 7);
+    return invalid_parameter(at + 7);
   }
   std::ranges::copy(descriptor.subspan(8, target.designator.size()), target.designator.begin());
   target.block_length = load_be24(&descriptor[29]);
@@ -51,7 +51,7 @@ std::optional<Sense> read_segment(Bytes bytes, std::size_t at, CopySegment& segm
   if (bytes.size() - at < kCopySegmentSize) return kTooShort;
   const Bytes descriptor = bytes.subspan(at, kCopySegmentSize);
   if (load_be16(&descriptor[2]) != kCopySegmentSize - 4) {
-    return at_byte(Condition::invalid_field_in_parameter_list, at + 2);
+    return invalid_parameter(at + 2);
   }
   segment.counts_destination_blocks = (load_u8(&descriptor[1]) & 2) != 0;
   segment.source = load_be16(&descriptor[4]);

@@ -61,11 +61,6 @@ bool has_usable_medium(const LogicalUnit& unit) {
   return unit.medium().state() == Medium::State::usable;
 }
 
-bool refuses_writes(const LogicalUnit& unit) {
-  return unit.write_protected() ||
-         unit.has_flag(unit_flag::software_write_protect | unit_flag::unfinished_write);
-}
-
 bool is_reserved(const Command& command, const LogicalUnit& unit, ConflictsWith kind) {
   return unit.reservations().conflicts_of(command.nexus().i_t_nexus()).set.contains(kind);
 }
@@ -109,7 +104,7 @@ Found find_usable(Command& command, std::uint16_t index, bool writes) {
   if (!is_active(command, *found.unit) || !has_usable_medium(*found.unit)) {
     return {nullptr, Condition::copy_target_not_reachable};
   }
-  if (writes && refuses_writes(*found.unit)) {
+  if (writes && found.unit->unwritable()) {
     return {nullptr, Condition::third_party_device_failure};
   }
   const auto conflict = writes ? ConflictsWith::any_reservation : ConflictsWith::exclusive_access;

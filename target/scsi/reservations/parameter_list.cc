@@ -10,11 +10,6 @@ namespace {
 constexpr std::size_t kBasicSize = 24;
 constexpr Sense kWrongLength{.condition = Condition::parameter_list_length_error};
 
-Sense invalid_bit(std::uint16_t byte, std::uint8_t bit) {
-  return {.condition = Condition::invalid_field_in_parameter_list,
-          .field = FieldPointer{.in_cdb = false, .byte = byte, .bit = bit}};
-}
-
 class Reader {
  public:
   Reader(Bytes list, const ReserveOutContext& context) : list_(list), context_(context) {
@@ -45,10 +40,11 @@ class Reader {
     const bool registers = ignores || context_.action == ReserveOutAction::register_key;
     const bool all_ports = registers && flag(kFlags, kAllTgPt);
     command_.names_others = flag(kFlags, kSpecIPt);
-    if (command_.names_others && (ignores || !registers)) return invalid_bit(kFlags, kSpecIPt);
+    if (command_.names_others && (ignores || !registers))
+      return invalid_parameter(kFlags, kSpecIPt);
     command_.survive_power_loss = registers && flag(kFlags, kAptpl);
     if (command_.survive_power_loss && !context_.can_survive_power_loss) {
-      return invalid_bit(kFlags, kAptpl);
+      return invalid_parameter(kFlags, kAptpl);
     }
     if (!command_.names_others) {
       if (list_.size() != kBasicSize) return kWrongLength;
@@ -68,8 +64,7 @@ class Reader {
     }
     for (std::size_t at = kFirst; at != list_.size();) {
       const auto id = decode_transport_id(list_.subspan(at));
-      if (!id || !add_other(*id, all_ports))
-        return invalid_parameter(static_cast<std::uint16_t>(at));
+      if (!id || !add_other(*id, all_ports)) return invalid_parameter(at);
       at += id->size;
     }
     return {};
@@ -110,7 +105,7 @@ class Reader {
     command_.unregister = flag(kFlags, kUnreg);
     command_.survive_power_loss = flag(kFlags, kAptpl);
     if (command_.survive_power_loss && !context_.can_survive_power_loss) {
-      return invalid_bit(kFlags, kAptpl);
+      return invalid_parameter(kFlags, kAptpl);
     }
     const std::uint16_t port = load_be16(&list_[kRelativePort]);
     if (std::ranges::find(context_.target_ports, port) == context_.target_ports.end()) {

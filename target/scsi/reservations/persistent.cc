@@ -90,8 +90,7 @@ Result register_key(const ReserveOut& command, PersistentReservations& state) {
   if (checks_key && command.key != (own ? own->key : 0)) return conflict();
   if (std::ranges::any_of(command.other_ports, key_is_wrong)) return conflict();
   if (own && command.names_others) {
-    return failed({.condition = Condition::invalid_field_in_parameter_list,
-                   .field = FieldPointer{.in_cdb = false, .byte = kFlags, .bit = kSpecIPt}});
+    return failed(invalid_parameter(kFlags, kSpecIPt));
   }
   Result result;
   if (!own && command.service_action_key == 0) return result;

@@ -54,19 +54,15 @@ std::variant<ReserveOut, Sense> read_command(Command& command,
                               .known = known});
 }
 
-// `how` tasks of others end: as a mode page of the unit has it. Where that is without TASK ABORTED
-// status, COMMANDS CLEARED BY ANOTHER INITIATOR tells of it (SAM-5 section 5.14), beside what
-// became of the registration.
+// A nexus whose tasks have been aborted may be told of that, too, beside what became of its
+// registration.
 void tell(Nexus& nexus, const LogicalUnit& unit, const ReserveOutResult& result,
           Command::Ending how, const std::shared_ptr<void>& token) {
   for (const auto& [who, condition] : result.attentions) {
     if (who == nexus.i_t_nexus()) nexus.raise(unit.lun(), condition);
   }
   if (std::ranges::find(result.aborted, nexus.i_t_nexus()) == result.aborted.end()) return;
-  const bool had_tasks = nexus.clear_tasks(unit, {token, how});
-  if (had_tasks && how == Command::Ending::dropped) {
-    nexus.raise(unit.lun(), Condition::commands_cleared);
-  }
+  nexus.clear_for_another(unit, token, how);
 }
 
 // The change comes into force. The status follows when every nexus concerned knows of it, and tasks
@@ -78,8 +74,7 @@ void come_into_force(Command& command, const std::shared_ptr<Change>& change) {
   const auto& result = change->result;
   if (result.attentions.empty() && result.aborted.empty()) return command.good(length);
   const auto token = command.good_when_let_go(length);
-  const auto how = unit.has_flag(unit_flag::task_aborted_status) ? Command::Ending::cleared
-                                                                 : Command::Ending::dropped;
+  const auto how = ending_for_others(unit);
   unit.post_to_nexuses(command.nexus().mailbox().get(),
                        [change, token, how, shared = unit.shared_from_this()](Nexus& nexus) {
                          tell(nexus, *shared, change->result, how, token);

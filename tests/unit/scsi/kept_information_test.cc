@@ -22,19 +22,7 @@ ByteVector maintenance(std::uint8_t opcode, std::uint8_t action, std::uint32_t l
 
 class KeptInformation : public ReservingFixture {
  protected:
-  std::string file() const {
-    return folder->path("state/" + std::string(kName)) + ".lun0.identifying-information";
-  }
-  // As after kill -9: new units, of what is in the folder.
-  void restart() {
-    const auto count = static_cast<unsigned>(nexuses.size());
-    task.reset();
-    nexuses.clear();
-    device.reset();
-    state = std::make_unique<target::StateFolder>(folder->path("state"));
-    settings.state = state.get();
-    set_up_nexuses(count);
-  }
+  std::string file() const { return state_file("identifying-information"); }
   void begin_set(unsigned number, std::uint8_t type, const ByteVector& value) {
     ask(number, maintenance(0xa4, 0x06, static_cast<std::uint32_t>(value.size()), type), value);
   }

@@ -13,19 +13,7 @@ constexpr std::uint8_t kAptpl = 0x01;
 
 class KeptReservations : public ReservingFixture {
  protected:
-  std::string file() const {
-    return folder->path("state/" + std::string(kName)) + ".lun0.reservations";
-  }
-  // As after kill -9: new units, of what is in the folder.
-  void restart() {
-    const auto count = static_cast<unsigned>(nexuses.size());
-    task.reset();
-    nexuses.clear();
-    device.reset();
-    state = std::make_unique<target::StateFolder>(folder->path("state"));
-    settings.state = state.get();
-    set_up_nexuses(count);
-  }
+  std::string file() const { return state_file("reservations"); }
 };
 
 TEST_F(KeptReservations, AreThereAfterARestart) {

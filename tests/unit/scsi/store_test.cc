@@ -1,6 +1,5 @@
 // Stores by themselves, over both engines.
 #include "target/store/store.h"
-#include "target/store/page_map.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,10 +20,9 @@
 #include <thread>
 
 #include "base/descriptor.h"
-#include "rdmap/tcp/event_loop.h"
 #include "target/store/blocking_io.h"
 #include "target/store/direct_io.h"
-#include "tests/support/bytes.h"
+#include "tests/support/store_bench.h"
 #include "tests/support/temporary_folder.h"
 
 namespace openiser::target {
@@ -34,87 +32,8 @@ using test::ByteVector;
 using Operation = StoreRequest::Operation;
 using Kind = StoreEngine::Kind;
 
-class Request final : public StoreRequest {
- public:
-  Request(rdmap::EventLoop& loop, Operation what, std::uint64_t at, std::uint64_t size)
-      : loop_(loop) {
-    operation = what;
-    offset = at;
-    length = size;
-  }
-  // Memory of the request, in pieces of `piece` bytes.
-  void use(ByteVector& memory, std::size_t piece) {
-    for (std::size_t at = 0; at < memory.size(); at += piece) {
-      pieces_.push_back(MutableBytes(memory).subspan(at, std::min(piece, memory.size() - at)));
-    }
-    pieces = pieces_;
-  }
-  void done() override {
-    EXPECT_FALSE(is_done);
-    is_done = true;
-    loop_.stop();
-  }
-  bool is_done = false;
-
- private:
-  rdmap::EventLoop& loop_;
-  std::vector<MutableBytes> pieces_;
-};
-
-// A loop with an engine, and requests run to their end on it.
-class Bench {
- public:
-  explicit Bench(Kind kind) : engine_(StoreEngine::create(loop_, kind)) {}
-
-  rdmap::EventLoop& loop() { return loop_; }
-  StoreEngine& engine() { return *engine_; }
-  void finish(const Request& request) {
-    bool late = false;
-    rdmap::Timer limit(loop_, [&] {
-      late = true;
-      loop_.stop();
-    });
-    limit.set(loop_.now() + std::chrono::seconds(20));
-    while (!request.is_done && !late) loop_.run();
-    ASSERT_FALSE(late);
-  }
-  ErrorCode run(Store& store, Request& request) {
-    store.submit(*engine_, request);
-    finish(request);
-    return request.error;
-  }
-  ErrorCode write(Store& store, std::uint64_t at, ByteVector bytes, std::size_t piece = 4096,
-                  bool force = false) {
-    Request request(loop_, Operation::write, at, bytes.size());
-    request.force_unit_access = force;
-    request.use(bytes, piece);
-    return run(store, request);
-  }
-  ErrorCode read(Store& store, std::uint64_t at, ByteVector& bytes, std::size_t piece = 4096) {
-    Request request(loop_, Operation::read, at, bytes.size());
-    request.use(bytes, piece);
-    return run(store, request);
-  }
-  ErrorCode other(Store& store, Operation operation, std::uint64_t at, std::uint64_t size) {
-    Request request(loop_, operation, at, size);
-    return run(store, request);
-  }
-  // One stretch of memory, as it lies.
-  ErrorCode move(Store& store, Operation operation, std::uint64_t at, MutableBytes memory) {
-    Request request(loop_, operation, at, memory.size());
-    request.pieces = {&memory, 1};
-    return run(store, request);
-  }
-  StoreSpace space(Store& store) {
-    Request request(loop_, Operation::query_space, 0, 0);
-    EXPECT_FALSE(run(store, request));
-    return request.space;
-  }
-
- private:
-  rdmap::EventLoop loop_;
-  std::unique_ptr<StoreEngine> engine_;
-};
+using test::SignalledRequest;
+using test::StoreBench;
 
 constexpr std::uint64_t kSize = 4 << 20;
 
@@ -143,7 +62,7 @@ class AnyStore : public ::testing::TestWithParam<Arrangement> {
   }
 
   std::unique_ptr<test::TemporaryFolder> folder;
-  Bench bench;
+  StoreBench bench;
   std::unique_ptr<Store> store;
 };
 
@@ -230,10 +149,11 @@ TEST_P(AnyStore, DiscardOfUnalignedRangeKeepsItsNeighbours) {
 TEST_P(AnyStore, ManyAtOnce) {
   constexpr std::size_t kRequests = 700;
   std::vector<ByteVector> memory;
-  std::vector<std::unique_ptr<Request>> requests;
+  std::vector<std::unique_ptr<SignalledRequest>> requests;
   for (std::size_t i = 0; i < kRequests; ++i) memory.emplace_back(512, static_cast<std::byte>(i));
   for (std::size_t i = 0; i < kRequests; ++i) {
-    requests.push_back(std::make_unique<Request>(bench.loop(), Operation::write, i * 512, 512));
+    requests.push_back(
+        std::make_unique<SignalledRequest>(bench.loop(), Operation::write, i * 512, 512));
     requests.back()->use(memory[i], 512);
     store->submit(bench.engine(), *requests.back());
   }
@@ -267,7 +187,7 @@ class FileStoreTest : public ::testing::TestWithParam<Kind> {
   }
 
   test::TemporaryFolder folder;
-  Bench bench;
+  StoreBench bench;
 };
 
 INSTANTIATE_TEST_SUITE_P(Engines, FileStoreTest, ::testing::Values(Kind::threads, Kind::automatic),
@@ -371,34 +291,27 @@ TEST(InMemory, AFileOnTmpfsIsButADeviceWhoseNodeIsThereIsNot) {
   EXPECT_FALSE(is_in_memory(device.get()));
 }
 
-// "hole" or "data", and how long it is.
-std::string extent(Bench& bench, Store& store, std::uint64_t at, std::uint64_t size) {
-  Request request(bench.loop(), Operation::find_extent, at, size);
-  EXPECT_FALSE(bench.run(store, request));
-  return (request.is_hole ? "hole " : "data ") + std::to_string(request.length);
-}
-
 // File systems choose how finely they tell data from holes; 64 KiB is coarse enough for all.
 TEST_P(FileStoreTest, FindsDataAndHoles) {
   constexpr std::uint64_t k64 = 65536;
   const auto store = open_store(16 * k64);
-  EXPECT_EQ(extent(bench, *store, 0, 16 * k64), "hole 1048576");
+  EXPECT_EQ(bench.extent(*store, 0, 16 * k64), "hole 1048576");
   ASSERT_FALSE(bench.write(*store, 4 * k64, ByteVector(4 * k64, std::byte{1})));
-  EXPECT_EQ(extent(bench, *store, 0, 16 * k64), "hole 262144");
-  EXPECT_EQ(extent(bench, *store, 512, k64), "hole 65536");
-  EXPECT_EQ(extent(bench, *store, 4 * k64, 16 * k64), "data 262144");
-  EXPECT_EQ(extent(bench, *store, 5 * k64, 512), "data 512");
-  EXPECT_EQ(extent(bench, *store, 8 * k64, 8 * k64), "hole 524288");
+  EXPECT_EQ(bench.extent(*store, 0, 16 * k64), "hole 262144");
+  EXPECT_EQ(bench.extent(*store, 512, k64), "hole 65536");
+  EXPECT_EQ(bench.extent(*store, 4 * k64, 16 * k64), "data 262144");
+  EXPECT_EQ(bench.extent(*store, 5 * k64, 512), "data 512");
+  EXPECT_EQ(bench.extent(*store, 8 * k64, 8 * k64), "hole 524288");
   if (!store->properties().discard) GTEST_SKIP() << "no holes can be punched here";
   ASSERT_FALSE(bench.other(*store, Operation::discard, 5 * k64, k64));
-  EXPECT_EQ(extent(bench, *store, 4 * k64, 4 * k64), "data 65536");
-  EXPECT_EQ(extent(bench, *store, 5 * k64, 3 * k64), "hole 65536");
+  EXPECT_EQ(bench.extent(*store, 4 * k64, 4 * k64), "data 65536");
+  EXPECT_EQ(bench.extent(*store, 5 * k64, 3 * k64), "hole 65536");
 }
 
 TEST_P(AnyStore, CallsNothingAHoleThatHoldsData) {
   ASSERT_FALSE(bench.write(*store, 1 << 20, ByteVector(1 << 20, std::byte{1})));
   for (std::uint64_t at = 0; at < kSize;) {
-    Request request(bench.loop(), Operation::find_extent, at, kSize - at);
+    SignalledRequest request(bench.loop(), Operation::find_extent, at, kSize - at);
     ASSERT_FALSE(bench.run(*store, request));
     ASSERT_GT(request.length, 0U);
     ByteVector bytes(request.length);
@@ -609,7 +522,7 @@ TEST_P(FileStoreTest, DiscardGivesSpaceBack) {
 
 // A write the system refuses: more than the file may ever be.
 TEST_P(FileStoreTest, ErrorsOfTheSystemComeThrough) {
-  Request request(bench.loop(), Operation::write, 0, 512);
+  SignalledRequest request(bench.loop(), Operation::write, 0, 512);
   ByteVector bytes(512);
   request.use(bytes, 512);
   const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -626,9 +539,9 @@ TEST_P(FileStoreTest, RequestsLeftBehindAreDroppedWithTheEngine) {
   rdmap::EventLoop loop;
   auto engine = StoreEngine::create(loop, GetParam());
   std::vector<ByteVector> memory(300, ByteVector(4096));
-  std::vector<std::unique_ptr<Request>> requests;
+  std::vector<std::unique_ptr<SignalledRequest>> requests;
   for (ByteVector& bytes : memory) {
-    requests.push_back(std::make_unique<Request>(loop, Operation::write, 0, bytes.size()));
+    requests.push_back(std::make_unique<SignalledRequest>(loop, Operation::write, 0, bytes.size()));
     requests.back()->use(bytes, 4096);
     store->submit(*engine, *requests.back());
   }
@@ -652,69 +565,6 @@ TEST(StoreEngineTest, PrefersTheRingWhereThereIsOne) {
 }
 
 // --- memory and null ---
-
-TEST(MemoryStore, ReadOnlyRefusesChanges) {
-  Bench bench(Kind::threads);
-  const auto store = make_memory_store(kSize, true);
-  EXPECT_EQ(bench.write(*store, 0, ByteVector(512)).value(), EROFS);
-  EXPECT_EQ(bench.other(*store, Operation::discard, 0, 4096).value(), EROFS);
-  ByteVector bytes(512);
-  EXPECT_FALSE(bench.read(*store, 0, bytes));
-}
-
-TEST(MemoryStore, IsSparse) {
-  // More than a machine that tests has, and less than a sanitizer leaves for mappings.
-  constexpr std::uint64_t kLarge = std::uint64_t{256} << 30;
-  const auto store = make_memory_store(kLarge);
-  EXPECT_EQ(store->properties().size, kLarge);
-}
-
-TEST(MemoryStore, KnowsItsHoles) {
-  Bench bench(Kind::threads);
-  const auto store = make_memory_store(kSize);
-  EXPECT_EQ(extent(bench, *store, 0, kSize), "hole " + std::to_string(kSize));
-  ASSERT_FALSE(bench.write(*store, 65536, ByteVector(65536, std::byte{1})));
-  EXPECT_EQ(extent(bench, *store, 0, kSize), "hole 65536");
-  EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "data 65536");
-  ASSERT_FALSE(bench.other(*store, Operation::discard, 65536, 32768));
-  EXPECT_EQ(extent(bench, *store, 65536, kSize - 65536), "hole 32768");
-  // Reading makes no data of a hole, and half a page is none either.
-  ByteVector bytes(65536);
-  ASSERT_FALSE(bench.read(*store, 0, bytes));
-  EXPECT_EQ(extent(bench, *store, 512, kSize - 512), "hole " + std::to_string(65536 + 32768 - 512));
-  ASSERT_FALSE(bench.other(*store, Operation::discard, 98304 + 512, 4096));
-  EXPECT_EQ(extent(bench, *store, 98304, 8192), "data 8192");
-}
-
-TEST(PageMap, FindsWhereItChanges) {
-  PageMap map(1000);
-  EXPECT_EQ(map.change(0, 1000), 1000U);
-  map.mark(63, 65);
-  map.mark(128, 256);
-  EXPECT_EQ(map.change(0, 1000), 63U);
-  EXPECT_EQ(map.change(0, 40), 40U);
-  EXPECT_EQ(map.change(63, 1000), 65U);
-  EXPECT_EQ(map.change(64, 1000), 65U);
-  EXPECT_EQ(map.change(65, 1000), 128U);
-  EXPECT_EQ(map.change(128, 1000), 256U);
-  EXPECT_EQ(map.change(128, 200), 200U);
-  map.clear(130, 131);
-  EXPECT_EQ(map.change(128, 1000), 130U);
-  EXPECT_EQ(map.change(130, 1000), 131U);
-  EXPECT_EQ(map.change(256, 1000), 1000U);
-}
-
-TEST(NullStore, ReadsZerosAndForgets) {
-  Bench bench(Kind::threads);
-  const auto store = make_null_store(kSize);
-  EXPECT_FALSE(bench.write(*store, 0, ByteVector(4096, std::byte{1})));
-  ByteVector bytes(4096, std::byte{2});
-  EXPECT_FALSE(bench.read(*store, 0, bytes, 512));
-  EXPECT_EQ(bytes, ByteVector(4096));
-  EXPECT_FALSE(bench.other(*store, Operation::flush, 0, 0));
-  EXPECT_FALSE(bench.other(*store, Operation::discard, 0, 4096));
-  EXPECT_EQ(store->properties().size, kSize);
-}
 
 }  // namespace
 }  // namespace openiser::target
