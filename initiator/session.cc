@@ -1,6 +1,5 @@
 #include "initiator/session.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -11,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "initiator/isid.h"
 
 namespace openiser::initiator {
 namespace {
@@ -20,15 +20,9 @@ struct Address {
   std::uint16_t port = 0;
 };
 
-// RFC 7143 section 11.12.5: type 10b, random. Kept for the life of the Session, so that a new login
-// reinstates the old.
-iscsi::Isid random_isid() {
-  iscsi::Isid isid{};
-  if (getrandom(isid.data(), isid.size(), 0) != static_cast<ssize_t>(isid.size())) {
-    throw SessionError("the system has no random numbers (getrandom failed)");
-  }
-  isid[0] = std::byte{0x80};
-  return isid;
+SessionOptions with_initiator_name(SessionOptions options) {
+  if (options.initiator_name.empty()) options.initiator_name = default_initiator_name();
+  return options;
 }
 
 std::vector<Wire> wires_of(const Url& url) {
@@ -141,11 +135,10 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
  public:
   State(Url url, SessionOptions options, bool discovery)
       : url_(std::move(url)),
-        options_(std::move(options)),
+        options_(with_initiator_name(std::move(options))),
         discovery_(discovery),
-        isid_(random_isid()),
+        isid_({options_.initiator_name, url_.target, url_.lun.value_or(0)}),
         chap_(chap_settings(url_, options_)) {
-    if (options_.initiator_name.empty()) options_.initiator_name = default_initiator_name();
     wires_ = discovery ? discovery_wires_of(url_) : wires_of(url_);
   }
 
@@ -212,7 +205,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     settings.url.wire = wires_[wire_];
     settings.discovery = discovery_;
     settings.initiator_name = options_.initiator_name;
-    settings.isid = isid_;
+    settings.isid = isid_.value();
     settings.chap = chap_;
     settings.connect_timeout = options_.connect_timeout;
     settings.login_timeout = settings.detection_timeout = options_.login_timeout;
@@ -371,7 +364,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   const Url url_;
   SessionOptions options_;
   const bool discovery_;
-  const iscsi::Isid isid_;
+  const HeldIsid isid_;
   iscsi::SharedChapSettings chap_;
 
   rdmap::EventLoop loop_;

@@ -331,13 +331,13 @@ fio_verified() {
     fio --name=verified --filename="$1" --rw=randwrite --bs=16k --iodepth=16 --ioengine=libaio --direct=1 --verify=crc32c \
         --verify_fatal=1 --do_verify=1 "${@:2}"
 }
-# lun_reset_test DISK: resets while fio writes, which the kernel then repeats
+# lun_reset_test DISK: resets while fio writes as fast as it can, which the kernel then repeats
 lun_reset_test() {
     local n fio
-    fio_verified "$1" --size=16m --io_size=24m --rate=2m &
+    fio_verified "$1" --size=4m --time_based --runtime=6 &
     fio=$!
     for n in 1 2 3; do
-        wait_for 30 writes_under_way "$1"
+        wait_for 30 writes_under_way "$1" || fail "fio wrote nothing"
         sg_reset -d "$1"
     done
     wait "$fio" || fail "fio met an error, or other data than it wrote"
