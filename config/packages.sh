@@ -7,7 +7,7 @@ build_packages=(
 )
 run_packages=(fuse3 e2fsprogs util-linux mount)
 test_packages=(
-    libgtest-dev libgmock-dev clang-format clang-tidy clang libclang-rt-dev llvm python3 iproute2 procps
+    libbenchmark-dev libgtest-dev libgmock-dev clang-format clang-tidy clang libclang-rt-dev llvm python3 iproute2 procps
     libiscsi-bin qemu-utils qemu-block-extra qemu-system-x86 syslinux mtools tshark tcpdump xfsprogs
 )
 
