@@ -10,6 +10,7 @@ test_packages=(
     libbenchmark-dev libgtest-dev libgmock-dev clang-format clang-tidy clang libclang-rt-dev llvm python3 iproute2 procps
     libiscsi-bin qemu-utils qemu-block-extra qemu-system-x86 syslinux mtools tshark tcpdump xfsprogs
 )
+bench_packages=(tgt strace linux-perf)
 
 # install_packages PACKAGE...: needs root or sudo only when something is missing.
 install_packages() {

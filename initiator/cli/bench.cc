@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <deque>
 #include <future>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/latency_histogram.h"
 #include "initiator/cli/commands.h"
 #include "initiator/cli/output.h"
 #include "initiator/lun.h"
@@ -21,48 +21,6 @@ namespace openiser::initiator::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Latencies in buckets of under 1 % width: 64 to each power of two of nanoseconds.
-class Histogram {
- public:
-  void add(std::uint64_t ns) {
-    ++counts_[index(ns)];
-    ++n_;
-    sum_ += ns;
-    max_ = std::max(max_, ns);
-  }
-  void merge(const Histogram& other) {
-    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-    n_ += other.n_, sum_ += other.sum_, max_ = std::max(max_, other.max_);
-  }
-  double percentile_us(double p) const {
-    auto rank = static_cast<std::uint64_t>(p / 100 * static_cast<double>(n_));
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      if (rank < counts_[i]) return static_cast<double>(value(i)) / 1000;
-      rank -= counts_[i];
-    }
-    return max_us();
-  }
-  double mean_us() const {
-    return n_ ? static_cast<double>(sum_) / static_cast<double>(n_) / 1000 : 0;
-  }
-  double max_us() const { return static_cast<double>(max_) / 1000; }
-  std::uint64_t count() const { return n_; }
-
- private:
-  static std::size_t index(std::uint64_t ns) {
-    if (ns < 128) return ns;
-    const int top = 63 - __builtin_clzll(ns);
-    return static_cast<std::size_t>(top - 6) * 64 + (ns >> (top - 6) & 63) + 64;
-  }
-  static std::uint64_t value(std::size_t index) {
-    if (index < 128) return index;
-    const std::size_t top = (index - 64) / 64 + 6;
-    return (std::uint64_t{64} + (index & 63)) << (top - 6);
-  }
-  std::array<std::uint64_t, 64 * 60> counts_{};
-  std::uint64_t n_ = 0, sum_ = 0, max_ = 0;
-};
 
 struct Load {
   bool random, reads, writes, verify;
@@ -128,7 +86,7 @@ class Worker {
   }
   void wait() { finished_.get_future().get(); }
 
-  const Histogram& latencies() const { return latencies_; }
+  const LatencyHistogram& latencies() const { return latencies_; }
   std::uint64_t errors() const { return errors_; }
   const std::string& first_error() const { return first_error_; }
 
@@ -196,7 +154,7 @@ class Worker {
   Clock::time_point end_;
   std::deque<Slot> slots_;
   std::uint32_t open_ = 0;
-  Histogram latencies_;
+  LatencyHistogram latencies_;
   std::uint64_t errors_ = 0;
   std::string first_error_;
   std::promise<void> finished_;
@@ -250,7 +208,7 @@ int bench(const Common& common, const BenchArguments& arguments) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   getrusage(RUSAGE_SELF, &after);
 
-  auto all = std::make_unique<Histogram>();
+  auto all = std::make_unique<LatencyHistogram>();
   std::uint64_t errors = 0;
   std::string first_error;
   for (const auto& worker : workers) {

@@ -1,0 +1,117 @@
+"""The targets that contenders drive: each a daemon on the target's core, with the LUN file as its store."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+
+from . import machine, processes
+from .cases import MIB
+
+
+class OpenIser:
+    """Our daemon. It locks its LUN file, so each needs one of its own."""
+    IQN = "iqn.2026-11.org.example:bench"
+
+    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path, lun: pathlib.Path, busy_poll: int = 0):
+        config = {
+            "portals": ["127.0.0.1:0"],
+            "targets": [{"name": self.IQN, "luns": [{"lun": 0, "file": str(lun), "size": 0}]}],
+            "rdma": {"crc": False},  # none only where the initiator wants none either
+            "state_directory": str(folder / f"{name}.state"),
+        }
+        if busy_poll:
+            config["limits"] = {"busy_poll": busy_poll, "cpus": [machine.TARGET_CORE]}
+        file = folder / f"{name}.yaml"
+        file.write_text(json.dumps(config))  # JSON is YAML
+        command = [str(programs / "iser-targetd"), "--config", str(file)]
+        self.polls = busy_poll > 0
+        self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / f"{name}.log")
+        self.port = self.daemon.wait_for(self._port, "does not listen")
+        self.rest()
+
+    def _port(self):
+        found = re.search(r"listening on 127\.0\.0\.1:(\d+)", self.daemon.log.read_text(errors="replace"))
+        return found and int(found[1])
+
+    def url(self, scheme: str, query: str = "") -> str:
+        return f"{scheme}://127.0.0.1:{self.port}/{self.IQN}/0" + (f"?{query}" if query else "")
+
+    def work(self) -> None:
+        if self.polls:
+            self.daemon.resume()
+
+    def rest(self) -> None:
+        """One that polls may not take its core from the others."""
+        if self.polls:
+            self.daemon.pause()
+
+    def stop(self) -> None:
+        self.daemon.stop()
+
+
+class Tgtd:
+    """Debian's tgtd, with the settings that it does best with: by default it has segments of 8 KiB and InitialR2T=Yes.
+
+    It demands digests of whoever does not mention them, if it has them at all, so there are two targets on the file.
+    """
+    PLAIN, DIGESTS = ("1", "iqn.2026-11.org.example:tgtd", "None"), ("2", "iqn.2026-11.org.example:tgtd-digests", "CRC32C,None")
+    SETTINGS = {
+        "MaxRecvDataSegmentLength": MIB, "MaxXmitDataSegmentLength": MIB, "FirstBurstLength": MIB, "MaxBurstLength": 16776192,
+        "InitialR2T": "No", "ImmediateData": "Yes", "MaxOutstandingR2T": 8,
+    }
+
+    @staticmethod
+    def installed() -> bool:
+        return bool(shutil.which("tgtd") and shutil.which("tgtadm")) and os.geteuid() == 0
+
+    def __init__(self, folder: pathlib.Path, lun: pathlib.Path):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.control = str(10000 + os.getpid() % 20000)
+        command = ["tgtd", "-f", "-C", self.control, "--iscsi", f"portal=127.0.0.1:{self.port}"]
+        self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / "tgtd.log")
+        self.daemon.wait_for(self._answers, "does not answer")
+        for target in (self.PLAIN, self.DIGESTS):
+            self._set_up(*target, lun)
+
+    def _answers(self) -> bool:
+        try:
+            self._tgtadm("--op", "show", "--mode", "system")
+            return True
+        except processes.Failed:
+            return False
+
+    def _tgtadm(self, *arguments: str) -> None:
+        processes.run(["tgtadm", "-C", self.control, "--lld", "iscsi", *arguments])
+
+    def _set_up(self, tid: str, iqn: str, digests: str, lun: pathlib.Path) -> None:
+        self._tgtadm("--op", "new", "--mode", "target", "--tid", tid, "-T", iqn)
+        self._tgtadm("--op", "new", "--mode", "logicalunit", "--tid", tid, "--lun", "1", "-b", str(lun), "--bstype", "rdwr")
+        for name, value in {**self.SETTINGS, "HeaderDigest": digests, "DataDigest": digests}.items():
+            self._tgtadm("--op", "update", "--mode", "target", "--tid", tid, "--name", name, "--value", str(value))
+        self._tgtadm("--op", "bind", "--mode", "target", "--tid", tid, "-I", "ALL")
+
+    def url(self, scheme: str, query: str = "") -> str:
+        iqn = (self.DIGESTS if query else self.PLAIN)[1]
+        return f"{scheme}://127.0.0.1:{self.port}/{iqn}/1" + (f"?{query}" if query else "")
+
+    def work(self) -> None:
+        pass
+
+    def rest(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        """It ignores SIGTERM while it has a target."""
+        delete = ("--op", "delete", "--force", "--mode", "target", "--tid")
+        for arguments in ((*delete, "1"), (*delete, "2"), ("--op", "delete", "--mode", "system")):
+            try:
+                self._tgtadm(*arguments)
+            except processes.Failed:
+                pass
+        self.daemon.stop()
+        for end in ("", ".lock"):
+            pathlib.Path(f"/var/run/tgtd/socket.{self.control}{end}").unlink(missing_ok=True)
