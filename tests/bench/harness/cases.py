@@ -46,7 +46,7 @@ ALL = SMALL + LARGE + SESSIONS
 # What --quick measures, and what contenders that only show one more setting are measured on.
 HEADLINES = ("randread-4k-qd1", "randread-4k-qd32", "randwrite-4k-qd32", "randread-4k-qd128", "read-1m-qd8", "write-1m-qd8")
 # Enough to see every contender work, and every metric with a value.
-SMOKE = ("randread-4k-qd32", "write-1m-qd8")
+SMOKE = ("randread-4k-qd32", "randrw-4k-qd32", "write-1m-qd8", "randread-4k-qd32-s4")
 # Where system calls are counted.
 COUNTED = ("randread-4k-qd32", "randwrite-4k-qd32", "read-1m-qd8", "write-1m-qd8")
 

@@ -1,6 +1,8 @@
 """The options, and a run from its set-up to its report."""
 import argparse
+import dataclasses
 import json
+import math
 import pathlib
 import random
 import re
@@ -10,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from . import cases, machine, report
+from . import cases, machine, report, smoke, syscalls
 from .cases import MIB
 from .contenders import Field
 from .sampling import Sampler
@@ -18,9 +20,26 @@ from .sampling import Sampler
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-def parse(description: str, arguments: list[str] | None = None) -> argparse.Namespace:
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    rounds: int
+    seconds: float  # of a sample
+    warm_up: float
+    quiet_wait: float  # before a sample, at most
+    tries: int  # of a sample that others disturb
+    budget: float  # seconds for the rounds
+    lun_size: int
+
+
+WHOLE = Scale(5, 1.0, 0.2, 20, 3, math.inf, 2048 * MIB)
+QUICK = Scale(3, 0.4, 0.1, 1, 1, 230, 2048 * MIB)
+SMOKE = Scale(1, 0.05, 0, 0, 1, math.inf, 64 * MIB)
+
+
+def parse(description: str, arguments: list[str] | None = None) -> tuple[argparse.Namespace, Scale]:
     parser = argparse.ArgumentParser(prog="tests/run bench", description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the headline cases in three short rounds: under 5 minutes")
+    parser.add_argument("--smoke", action="store_true", help="no figures: fails if a contender or an output is missing")
     parser.add_argument("--case", metavar="REGEX", default="", help="only cases whose names match, such as 'randread-4k'")
     parser.add_argument("--contender", metavar="REGEX", default="", help="only contenders whose names match as a whole, such as 'iser|tgtd'")
     parser.add_argument("--rounds", type=int, help="5, or 3 with --quick")
@@ -28,10 +47,10 @@ def parse(description: str, arguments: list[str] | None = None) -> argparse.Name
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="where results.json and report.md go (default: a new folder)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     options = parser.parse_args(arguments)
-    options.rounds = options.rounds or (3 if options.quick else 5)
-    options.seconds = options.seconds or (0.4 if options.quick else 1.0)
-    options.lun_size = 2048 * MIB
-    return options
+    scale = SMOKE if options.smoke else QUICK if options.quick else WHOLE
+    options.rounds = options.rounds or scale.rounds
+    options.seconds = options.seconds or scale.seconds
+    return options, scale
 
 
 def lun_maker(folder: pathlib.Path, size: int):
@@ -46,42 +65,55 @@ def lun_maker(folder: pathlib.Path, size: int):
     return make
 
 
-def measure(options: argparse.Namespace, memory: pathlib.Path) -> dict:
-    chosen = [c for c in cases.ALL if re.search(options.case, c.name) and (c.headline or options.case or not options.quick)]
-    field = Field(options.bin, options.out, lun_maker(memory, options.lun_size))
+def choose(options: argparse.Namespace) -> list[cases.Case]:
+    if options.smoke:
+        return [c for c in cases.ALL if c.name in cases.SMOKE]
+    return [c for c in cases.ALL if re.search(options.case, c.name) and (c.headline or options.case or not options.quick)]
+
+
+def measure(options: argparse.Namespace, scale: Scale, memory: pathlib.Path) -> dict:
+    chosen = choose(options)
+    field = Field(options.bin, options.out, lun_maker(memory, scale.lun_size))
     try:
         for names, reason in field.left_out.items():
             print(f"left out: {names}: {reason}", file=sys.stderr)
         wanted = [c for c in field.contenders if not options.contender or re.fullmatch(options.contender, c.name)]
-        sampler = Sampler(options.seconds, warm_up=0.1, quiet_wait=1 if options.quick else 20, tries=1 if options.quick else 3)
-        sampler.run(chosen, wanted, options.rounds, 230 if options.quick else 1e9)
+        sampler = Sampler(options.seconds, scale.warm_up, scale.quiet_wait, scale.tries)
+        sampler.run(chosen, wanted, options.rounds, scale.budget)
+        counts = syscalls.measure(chosen, wanted, min(0.3, options.seconds))
     finally:
         field.stop()
     return {
         "machine": machine.facts(options.bin),
-        "options": {"rounds": options.rounds, "seconds": options.seconds, "lun_bytes": options.lun_size},
+        "options": {"rounds": options.rounds, "seconds": options.seconds, "lun_bytes": scale.lun_size},
         "contenders": {c.name: c.what for c in wanted},
         "left_out": field.left_out,
-        "failures": sampler.failures,
+        "failures": sampler.failures + counts.pop("failures"),
+        "syscalls": counts,
         "samples": sampler.samples,
     }
 
 
 def main(description: str) -> int:
-    options = parse(description)
+    options, scale = parse(description)
     machine.enter_network_namespace()
+    keep = options.out or not options.smoke
     options.out = options.out or pathlib.Path(tempfile.mkdtemp(prefix="bench-"))
     options.out.mkdir(parents=True, exist_ok=True)
     memory = pathlib.Path(tempfile.mkdtemp(prefix="openiser-bench-", dir="/dev/shm"))
-    start = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through the clean-up
+    start = time.monotonic()
     try:
-        results = measure(options, memory)
+        results = measure(options, scale, memory)
     finally:
         shutil.rmtree(memory)
     results["machine"]["took_s"] = round(time.monotonic() - start)
     (options.out / "results.json").write_text(json.dumps(results, indent=1))
     text = report.write(results, options.out)
-    print(text)
-    print(f"\n{options.out}/report.md, results.json", file=sys.stderr)
-    return 1 if results["failures"] or not results["samples"] else 0
+    faults = smoke.faults(results, options.out, options.bin) if options.smoke else results["failures"]
+    print("\n".join(faults) if options.smoke else text)
+    if keep:
+        print(f"{options.out}/report.md, results.json", file=sys.stderr)
+    else:
+        shutil.rmtree(options.out)
+    return 1 if faults or not results["samples"] else 0

@@ -28,6 +28,8 @@ def spread(values: list[float]) -> Spread | None:
 
 
 class Figures:
+    median = staticmethod(statistics.median)
+
     def __init__(self, samples: list[dict]):
         self._of: dict[tuple[str, str], list[dict]] = {}
         for sample in samples:
@@ -37,8 +39,8 @@ class Figures:
     def cases(self) -> list[str]:
         return list(dict.fromkeys(case for case, _ in self._of))
 
-    def contenders(self) -> list[str]:
-        return list(dict.fromkeys(contender for _, contender in self._of))
+    def contenders(self, cases: list[str]) -> list[str]:
+        return list(dict.fromkeys(contender for case, contender in self._of if case in cases))
 
     def clean(self, case: str, contender: str) -> list[dict]:
         """Samples without noise, unless fewer than three are, and fewer than there are rounds."""
@@ -49,9 +51,12 @@ class Figures:
     def of(self, case: str, contender: str, metric: str) -> Spread | None:
         return spread([METRICS[metric](s) for s in self.clean(case, contender)])
 
-    def ratio(self, case: str, contender: str, reference: str, metric: str = "iops") -> Spread | None:
-        """Taken round by round."""
+    def ratios(self, case: str, contender: str, reference: str, metric: str = "iops") -> list[float]:
+        """One for each round in which both have a sample."""
         value = METRICS[metric]
         ours = {s["round"]: value(s) for s in self.clean(case, contender)}
         theirs = {s["round"]: value(s) for s in self.clean(case, reference)}
-        return spread([ours[r] / theirs[r] for r in ours if theirs.get(r)])
+        return [ours[r] / theirs[r] for r in ours if theirs.get(r)]
+
+    def ratio(self, case: str, contender: str, reference: str, metric: str = "iops") -> Spread | None:
+        return spread(self.ratios(case, contender, reference, metric))

@@ -1,0 +1,73 @@
+"""Whether a run has everything that a run should have: for the harness's own test, not for figures."""
+import json
+import math
+import os
+import pathlib
+import xml.etree.ElementTree
+
+from . import cases, contenders, criteria, syscalls
+from .figures import METRICS
+
+NAMES = ["ping-pong", "ping-pong-spin", "model", "model-spin", "iser", "iser-nocrc", "iser-stream-first", "iscsi", "iscsi-digests",
+         "iscsi-libiscsi", "iser-poll", "iscsi-poll", "tgtd", "tgtd-digests"]
+
+
+def _expected(programs: pathlib.Path) -> list[str]:
+    absent = [] if contenders.polling_is_there(programs) else ["iser-poll", "iscsi-poll"]
+    absent += [] if os.geteuid() == 0 else ["tgtd", "tgtd-digests"]
+    return [name for name in NAMES if name not in absent]
+
+
+def _of_sample(sample: dict) -> list[str]:
+    where = f"{sample['case']}, {sample['contender']}"
+    faults = [f"{where}: {sample['errors']} errors"] if sample["errors"] else []
+    for name, value in METRICS.items():
+        figure = value(sample)
+        if not math.isfinite(figure) or figure <= 0:
+            faults.append(f"{where}: {name} is {figure}")
+    return faults
+
+
+def _of_samples(results: dict, expected: list[str]) -> list[str]:
+    faults = [f"no contender {name}" for name in expected if name not in results["contenders"]]
+    there = {(s["case"], s["contender"]) for s in results["samples"]}
+    for name in expected:
+        for case in map(cases.by_name, cases.SMOKE):
+            bound_of_mixed = case.mixed and name.startswith(("ping-pong", "model"))
+            if (case.name, name) not in there and case.headline and not bound_of_mixed:
+                faults.append(f"{case.name}, {name}: no sample")
+    return faults + [fault for sample in results["samples"] for fault in _of_sample(sample)]
+
+
+def _of_counts(results: dict, expected: list[str]) -> list[str]:
+    if not results["syscalls"]["by"]:
+        return ["neither perf nor strace counts system calls"] if os.geteuid() == 0 else []
+    there = {(n["case"], n["contender"]): n for n in results["syscalls"]["counts"]}
+    wanted = [(case, name) for case in cases.SMOKE if case in cases.COUNTED for name in syscalls.WHO if name in expected]
+    return [f"{case}, {name}: no count of system calls" for case, name in wanted
+            if not all(there.get((case, name), {}).get(side) for side in ("target", "load"))]
+
+
+def _of_criteria(results: dict, expected: list[str]) -> list[str]:
+    _, missing = criteria.judge(results)
+    return [f"no verdict on {c.case}, {c.words}" for c in missing
+            if c.case in cases.SMOKE and c.contender in expected and (c.reference or c.contender) in expected
+            and (c.reference or results["syscalls"]["by"])]
+
+
+def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
+    json.loads((folder / "results.json").read_text())
+    text = (folder / "report.md").read_text()
+    wanted = [*(f"| {name} |" for name in expected), "## Criteria", "## 4 KiB", "## 1 MiB", "## Several sessions", "Latency", "CPU", "## System calls"]
+    faults = [f"report.md has no '{words}'" for words in wanted if words not in text]
+    for name in ("4k", "1m", "sessions"):
+        bars = xml.etree.ElementTree.parse(folder / f"{name}.svg").getroot().iter("{http://www.w3.org/2000/svg}rect")
+        if len(list(bars)) < 2:
+            faults.append(f"{name}.svg has no bars")
+    return faults
+
+
+def faults(results: dict, folder: pathlib.Path, programs: pathlib.Path) -> list[str]:
+    expected = _expected(programs)
+    return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected)
+            + _of_criteria(results, expected) + _of_files(folder, expected))
