@@ -108,7 +108,9 @@ void add_moving(CLI::App& app, Words& w) {
   bench->add_option("--iodepth", w.bench.iodepth, "I/Os in flight a thread")->capture_default_str();
   bench->add_option("--size", w.size, "part of the LUN to use (default: all)");
   bench->add_option("--runtime", w.bench.runtime, "seconds")->capture_default_str();
-  bench->add_option("--threads", w.bench.threads, "sessions, each on a thread")
+  bench
+      ->add_option("--threads", w.bench.threads,
+                   "sessions, on as many threads as there are cores, at most")
       ->capture_default_str();
   bench->add_option("--mix", w.bench.mix, "per cent of reads in randrw")
       ->capture_default_str()

@@ -6,11 +6,11 @@
 #include <deque>
 #include <fstream>
 #include <future>
-#include <thread>
 
 #include "base/assert.h"
 #include "base/log.h"
 #include "initiator/isid.h"
+#include "initiator/session_thread.h"
 
 namespace openiser::initiator {
 namespace {
@@ -20,8 +20,9 @@ struct Address {
   std::uint16_t port = 0;
 };
 
-SessionOptions with_initiator_name(SessionOptions options) {
+SessionOptions completed(SessionOptions options) {
   if (options.initiator_name.empty()) options.initiator_name = default_initiator_name();
+  if (!options.thread) options.thread = std::make_shared<SessionThread>();
   return options;
 }
 
@@ -135,7 +136,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
  public:
   State(Url url, SessionOptions options, bool discovery)
       : url_(std::move(url)),
-        options_(with_initiator_name(std::move(options))),
+        options_(completed(std::move(options))),
         discovery_(discovery),
         isid_({options_.initiator_name, url_.target, url_.lun.value_or(0)}),
         chap_(chap_settings(url_, options_)) {
@@ -144,13 +145,12 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
 
   ~State() {
     loop_.post([this] { close(); });
-    if (thread_.joinable()) thread_.join();
+    closed_.get_future().wait();
   }
 
   // Any thread; returns when logged in, throws when every wire has failed.
   void open() {
     auto opened = opened_.get_future();
-    thread_ = std::thread([this] { run(); });
     loop_.post([this] { connect(); });
     const std::string failure = opened.get();
     if (!failure.empty()) throw SessionError(failure);
@@ -187,17 +187,10 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   const rdmap::EventLoop& loop() const { return loop_; }
 
  private:
-  void run() {
-    loop_.run();
-    // The loop's objects die on the loop's thread.
-    retry_.reset();
-    connection_.reset();
-    old_connection_.reset();
-  }
-
   // --- connecting ---
 
   void connect() {
+    if (closing_) return;
     ConnectSettings settings;
     settings.url = url_;
     settings.url.host = here_.host;
@@ -217,7 +210,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     }
     settings.limits = options_.limits;
     old_connection_.reset();
-    connection_ = std::make_unique<ClientConnection>(loop_, pool_, std::move(settings), *this);
+    connection_ = std::make_unique<ClientConnection>(loop_, options_.thread->pool(),
+                                                     std::move(settings), *this);
   }
 
   void logged_in(iscsi::InitiatorSession& session) override {
@@ -249,7 +243,7 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     here_ = home_;
     redirects_ = 0;
     if (!was_up_) failures_ += (failures_.empty() ? "" : "; ") + words;
-    if (closing_) return loop_.stop();
+    if (closing_) return finish();
     if (!was_up_ && !is_final(why) && wire_ + 1 < wires_.size()) {
       ++wire_;
       return loop_.defer([this] { connect(); });
@@ -358,7 +352,17 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     fail_waiting();
     if (session_) return session_->logout();
     if (connection_) return connection_->cancel();
-    loop_.stop();
+    finish();
+  }
+
+  // The loop's objects die on the loop's thread, and not from inside a call of theirs. What has
+  // been deferred meanwhile comes first.
+  void finish() {
+    loop_.defer([this] {
+      connection_.reset();
+      old_connection_.reset();
+      loop_.defer([this] { closed_.set_value(); });
+    });
   }
 
   const Url url_;
@@ -367,11 +371,10 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
   const HeldIsid isid_;
   iscsi::SharedChapSettings chap_;
 
-  rdmap::EventLoop loop_;
-  BufferPool pool_;
-  std::thread thread_;
+  rdmap::EventLoop& loop_ = options_.thread->loop();
   std::promise<std::string> opened_;
   bool told_ = false;
+  std::promise<void> closed_;
 
   // Where the login goes now, and where the next one begins.
   Address home_{url_.host, url_.port};

@@ -1,6 +1,6 @@
 // A session with one target for programs: opened and used from any thread, run by an event loop on
-// a thread of its own. When the connection is lost it logs in again and repeats what was not
-// answered, for as long as `recovery_timeout` says.
+// a thread of its own, or on one that it shares. When the connection is lost it logs in again and
+// repeats what was not answered, for as long as `recovery_timeout` says.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,8 @@
 #include "iscsi/pdu/lun.h"
 
 namespace openiser::initiator {
+
+class SessionThread;
 
 // A connection could not be had, or a command failed for good: what, where, and what to do. Exit
 // status 1.
@@ -36,6 +38,8 @@ struct SessionOptions {
   // How long commands wait for a lost connection to come back before they fail; zero: not at all.
   Duration recovery_timeout = std::chrono::seconds(0);
   iscsi::InitiatorSessionLimits limits;
+  // Where the session runs; null: on a thread of its own.
+  std::shared_ptr<SessionThread> thread;
   // Told, on the session's thread, when the connection is lost and when it is back.
   std::function<void(const std::string&)> on_event;
 };
@@ -66,7 +70,8 @@ class Session {
   static std::shared_ptr<Session> open(const Url& url, SessionOptions options = {});
   // A discovery session's answer: the targets of a portal. Throws SessionError.
   static std::vector<iscsi::TargetRecord> discover(const Url& portal, SessionOptions options = {});
-  // Logs out. Commands under way are done first, with an error if they have to.
+  // Logs out. Commands under way are done first, with an error if they have to. Not on the
+  // session's thread.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

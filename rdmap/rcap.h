@@ -179,7 +179,7 @@ class QueuePair {
   // errc::too_many_regions.
   virtual Result<MemoryRegion> register_memory(MutableBytes memory, Access access) = 0;
 
-  // Receives are used in the order posted, one a message; a message longer than its buffer ends the
+  // Receives are used in any order, one a message; a message longer than its buffer ends the
   // connection. May be posted before the connection is established.
   virtual void post_receive(Buffer buffer, WorkId id) = 0;
   virtual void post_send(SendWork work) = 0;

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "base/buffer.h"
@@ -16,6 +17,7 @@
 #include "initiator/cli/output.h"
 #include "initiator/lun.h"
 #include "initiator/scsi_error.h"
+#include "initiator/session_thread.h"
 
 namespace openiser::initiator::cli {
 namespace {
@@ -160,6 +162,20 @@ class Worker {
   std::promise<void> finished_;
 };
 
+// On no more threads than run at once: more would only take turns.
+std::vector<std::shared_ptr<Session>> open_sessions(const Url& url, SessionOptions options,
+                                                    std::uint32_t count) {
+  std::vector<std::shared_ptr<SessionThread>> threads(
+      std::min(count, std::max(1u, std::thread::hardware_concurrency())));
+  for (auto& thread : threads) thread = std::make_shared<SessionThread>();
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    options.thread = threads[i % threads.size()];
+    sessions.push_back(Session::open(url, options));
+  }
+  return sessions;
+}
+
 // Writes the pattern that --rate-verify reads back.
 void fill(Lun& lun, const Load& load) {
   const std::uint64_t total = load.blocks * load.block_size;
@@ -186,9 +202,7 @@ int bench(const Common& common, const BenchArguments& arguments) {
     throw UsageError("URL '" + arguments.url + "' names no LUN: iser://HOST/TARGET/LUN");
   if (arguments.threads == 0 || arguments.iodepth == 0)
     throw UsageError("--threads and --iodepth start at 1");
-  std::vector<std::shared_ptr<Session>> sessions;
-  for (std::uint32_t i = 0; i < arguments.threads; ++i)
-    sessions.push_back(Session::open(url, common.session));
+  const auto sessions = open_sessions(url, common.session, arguments.threads);
   const auto lun = Lun::open(sessions[0], *url.lun);
   const Load load = load_of(arguments, lun->properties());
   if (load.verify && load.reads) fill(*lun, load);

@@ -72,7 +72,7 @@ Result<MutableBytes> DdpPlacement::place_send(const UntaggedHeader& header,
   if (is_rtr_send(header, length)) return MutableBytes();
   if (receives_.empty()) return make_error_code(errc::ddp_untagged_no_buffer);
   if (header.message_offset != send_offset_) return make_error_code(errc::ddp_untagged_offset);
-  const MutableBytes buffer = receives_.front().bytes();
+  const MutableBytes buffer = receives_.current().bytes();
   if (length > buffer.size() - send_offset_) return make_error_code(errc::ddp_untagged_too_long);
   return buffer.subspan(send_offset_, length);
 }

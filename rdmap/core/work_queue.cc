@@ -65,21 +65,30 @@ void WorkQueue::abandon(ErrorCode why, CompletionQueue& into) {
   started_ = flushed_ = 0;
 }
 
+Buffer& ReceiveQueue::current() {
+  if (!current_) {
+    current_ = std::move(waiting_.back());
+    waiting_.pop_back();
+  }
+  return current_->buffer;
+}
+
 void ReceiveQueue::complete(std::size_t length, std::optional<Stag> invalidated,
                             bool solicited_event, CompletionQueue& into) {
   Completion completion;
   completion.kind = Completion::Kind::receive;
-  completion.id = queue_.front().id;
-  completion.buffer = std::move(queue_.front().buffer);
+  completion.buffer = std::move(current());
   completion.buffer.resize(length);
+  completion.id = current_->id;
   completion.invalidated = invalidated;
   completion.solicited_event = solicited_event;
   into.push(std::move(completion));
-  queue_.pop_front();
+  current_.reset();
 }
 
 void ReceiveQueue::abandon(ErrorCode why, CompletionQueue& into) {
-  for (Posted& posted : queue_) {
+  if (current_) waiting_.push_back(std::move(*std::exchange(current_, {})));
+  for (Posted& posted : waiting_) {
     Completion completion;
     completion.kind = Completion::Kind::receive;
     completion.id = posted.id;
@@ -87,7 +96,7 @@ void ReceiveQueue::abandon(ErrorCode why, CompletionQueue& into) {
     completion.buffer = std::move(posted.buffer);
     into.push(std::move(completion));
   }
-  queue_.clear();
+  waiting_.clear();
 }
 
 }  // namespace openiser::rdmap

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "rdmap/rcap.h"
 
@@ -76,14 +77,15 @@ class WorkQueue {
   std::size_t flushed_ = 0;
 };
 
-// Receive buffers in the order posted.
+// Receive buffers, the last posted first: it is the one still in the cache, and memory that no
+// burst has ever needed is never touched, however many receives are posted.
 class ReceiveQueue {
  public:
-  void post(Buffer buffer, WorkId id) { queue_.push_back({std::move(buffer), id}); }
-  bool empty() const { return queue_.empty(); }
-  // The buffer that the next message goes to.
-  Buffer& front() { return queue_.front().buffer; }
-  // The front's message of `length` bytes is delivered.
+  void post(Buffer buffer, WorkId id) { waiting_.push_back({std::move(buffer), id}); }
+  bool empty() const { return !current_ && waiting_.empty(); }
+  // The buffer that the next message goes to, the same until complete(). Not when empty().
+  Buffer& current();
+  // The current buffer's message of `length` bytes is delivered.
   void complete(std::size_t length, std::optional<Stag> invalidated, bool solicited_event,
                 CompletionQueue& into);
   void abandon(ErrorCode why, CompletionQueue& into);
@@ -93,7 +95,8 @@ class ReceiveQueue {
     Buffer buffer;
     WorkId id;
   };
-  std::deque<Posted> queue_;
+  std::optional<Posted> current_;
+  std::vector<Posted> waiting_;
 };
 
 }  // namespace openiser::rdmap

@@ -213,8 +213,8 @@ ErrorCode End::send(Work& work) {
   }
   ReceiveQueue& receives = peer()->receives_;
   if (receives.empty()) return errc::ddp_untagged_no_buffer;
-  if (work.length() > receives.front().size()) return errc::ddp_untagged_too_long;
-  const MutableBytes into = receives.front().bytes();
+  if (work.length() > receives.current().size()) return errc::ddp_untagged_too_long;
+  const MutableBytes into = receives.current().bytes();
   copy(into, work.buffer.bytes());
   copy(into.subspan(work.buffer.size()), work.body.bytes());
   if (work.invalidate && !peer()->stags_.remove(*work.invalidate)) {

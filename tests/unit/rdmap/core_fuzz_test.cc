@@ -66,7 +66,8 @@ class Drive {
 
  private:
   void post() {
-    for (const std::size_t size : {100u, 20'000u, 100u, 3000u}) {
+    // The last is used first.
+    for (const std::size_t size : {3000u, 100u, 20'000u, 100u}) {
       pair_->post_receive(leases_.lease(size), ++posted_);
     }
     for (int n = 0; n < 3; ++n) {
