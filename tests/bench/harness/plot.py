@@ -15,6 +15,10 @@ def _text(x: float, y: float, words: str, anchor: str = "start", weight: str = "
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}">{escape(words)}</text>'
 
 
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _bar(y: float, name: str, value: Spread, unit: float, scale: float) -> list[str]:
     end, low, high = (LEFT + v * scale for v in value)
     middle = y + BAR / 2
@@ -22,7 +26,7 @@ def _bar(y: float, name: str, value: Spread, unit: float, scale: float) -> list[
         _text(LEFT - 6, y + BAR - 3, name, "end"),
         f'<rect x="{LEFT}" y="{y:.1f}" width="{end - LEFT:.1f}" height="{BAR - 2}" fill="{_colour(name)}"/>',
         f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle:.1f}" y2="{middle:.1f}" stroke="black"/>',
-        _text(max(end, high) + 4, y + BAR - 3, f"{value.median / unit:.3g}"),
+        _text(max(end, high) + 4, y + BAR - 3, _number(value.median / unit)),
     ]
 
 

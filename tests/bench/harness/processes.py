@@ -1,4 +1,5 @@
 """Programs that are run to their end, and daemons that are ended by their process id."""
+import atexit
 import json
 import os
 import pathlib
@@ -32,12 +33,13 @@ def run_json(command: list[str], timeout: float = 60) -> dict:
 
 
 class Daemon:
-    """A child that logs to a file. It need not outlive this program, and does not outlive stop()."""
+    """A child that logs to a file. It ends by stop(), and with this program at the latest."""
 
     def __init__(self, command: list[str], log: pathlib.Path):
         self.log, self.name = log, pathlib.Path(command[0]).name
         with open(log, "wb") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
+        atexit.register(self.stop)
 
     @property
     def pid(self) -> int:
