@@ -19,6 +19,7 @@
 #include "base/descriptor.h"
 #include "target/store/blocking_io.h"
 #include "target/store/direct_io.h"
+#include "target/store/file_mapping.h"
 #include "target/store/store.h"
 
 namespace openiser::target {
@@ -41,7 +42,10 @@ class FileStore final : public Store {
         size_(properties_.size),
         follows_(follows),
         inline_(inline_work),
-        direct_(direct) {}
+        direct_(direct),
+        mapping_(inline_work == Inline::everything
+                     ? FileMapping::create(file_.get(), size_, properties_.read_only)
+                     : nullptr) {}
 
   StoreProperties properties() const override {
     StoreProperties now = properties_;
@@ -57,6 +61,7 @@ class FileStore final : public Store {
       request.error = {EROFS, boost::system::generic_category()};
       return request.done();
     }
+    if (mapping_) mapping_->about_to(request);
     if (done_on_the_spot(request)) return request.done();
     if (direct_ && !is_aligned(request, *direct_)) {
       return submit_copied(file_.get(), engine, request, *direct_);
@@ -70,11 +75,17 @@ class FileStore final : public Store {
   bool done_on_the_spot(StoreRequest& request) const {
     if (request.length > kInlineLimit) return false;
     if (inline_ == Inline::everything) {
-      request.error = perform(file_.get(), request);
+      do_in_memory(request);
       return true;
     }
     return inline_ == Inline::cached_reads && request.operation == StoreRequest::Operation::read &&
            try_read(file_.get(), request, RWF_NOWAIT);
+  }
+
+  void do_in_memory(StoreRequest& request) const {
+    if (mapping_ && mapping_->perform(request)) return;
+    request.error = target::perform(file_.get(), request);
+    if (mapping_ && !request.error) mapping_->has_done(request);
   }
 
   Descriptor file_;
@@ -83,6 +94,7 @@ class FileStore final : public Store {
   const bool follows_;
   const Inline inline_;
   const std::optional<DirectAlignment> direct_;  // none: through the page cache
+  const std::unique_ptr<FileMapping> mapping_;   // of a file in memory, unless there is none
 };
 
 // So that a file just made is still there after a power cut.
