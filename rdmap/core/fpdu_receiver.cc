@@ -9,8 +9,10 @@
 namespace openiser::rdmap {
 namespace {
 
-// Holds the largest FPDU with its markers (66 KiB) and more: one read takes many small FPDUs.
-constexpr std::size_t kStagingSize = 128 << 10;
+// Holds the largest FPDU with its markers (66 KiB), and behind it as much as one read takes: many
+// small FPDUs, but not so many that the peer runs out of work before it hears of them.
+constexpr std::size_t kStagingSize = 132 << 10;
+constexpr std::size_t kStagedRead = 64 << 10;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
@@ -33,7 +35,8 @@ FpduReceiver::FpduReceiver(DdpPlacement& placement)
 std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
   compact();
-  const MutableBytes tail = staging_.bytes().subspan(end_);
+  const std::size_t room = staging_.size() - end_;
+  const MutableBytes tail = staging_.bytes().subspan(end_, std::min(room, kStagedRead));
   if (!direct_) {
     into[0] = tail;
     return 1;

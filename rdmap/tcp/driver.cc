@@ -53,7 +53,8 @@ msghdr message_of(std::array<iovec, kPieces>& vectors, std::size_t count) {
 
 // All work is done in turns: one is run when the socket is ready, when the endpoint has asked for
 // attention (once for all that happens before it runs), and when the last one had to stop early. A
-// turn receives, sends what came of it, and then sees what to wait for.
+// turn receives and sends what came of it, call by call, so that the peer has work while we go on;
+// then it sees what to wait for.
 //
 // The handlers that are under way own the State too, so the driver may be destroyed from anywhere,
 // also from inside a turn; after each call to the endpoint a turn looks whether it was.
@@ -109,9 +110,14 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
     if (ended) return report_end();  // driven only after the end
     const auto self = shared_from_this();
     in_turn = true;
-    const bool more_input = receive();
-    asked_in_turn = false;
-    const bool more_output = !ended && send();
+    bool more_input = false, more_output = false;
+    received_in_turn = 0;
+    for (int calls = 0; calls != kCallsPerTurn && received_in_turn < kBytesPerTurn; ++calls) {
+      more_input = receive();
+      asked_in_turn = false;
+      more_output = !ended && send();
+      if (!more_input || more_output) break;
+    }
     in_turn = false;
     if (ended) {
       if (!destroyed) report_end();
@@ -126,20 +132,15 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
 
   // --- input ---
 
-  // True when the turn's share is used up and more may be there.
+  // Makes one call; true when more may be there.
   bool receive() {
-    std::size_t bytes = 0;
-    for (int calls = 0; readable; ++calls) {
-      if (calls == kCallsPerTurn || bytes >= kBytesPerTurn) return true;
-      if (wish != CloseWish::none) {
-        discard();
-        continue;
-      }
-      const std::size_t n = receive_once();
-      if (ended || blocked) return false;
-      bytes += n;
+    if (!readable) return false;
+    if (wish == CloseWish::none) {
+      received_in_turn += receive_once();
+    } else {
+      discard();
     }
-    return false;
+    return readable && !blocked && !ended;
   }
 
   std::size_t receive_once() {
@@ -334,6 +335,7 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
   // The endpoint had nothing to send at its last chance.
   bool drained = false;
 
+  std::size_t received_in_turn = 0;
   bool turn_posted = false;
   bool in_turn = false;
   bool asked_in_turn = false;
