@@ -384,6 +384,19 @@ constexpr Object kRdma{"MPA, RDMAP and iSER", kRdmaKeys, fresh<Rdma>};
 
 constexpr std::array kLimitsKeys{
     value<&Limits::threads>("threads", Kind::count, "threads; 0: one per core", 0, 1024),
+    Key{"cpus",
+        Kind::processors,
+        "processors for the threads, in turn, as in 0-3,6; left out: all",
+        0,
+        UINT64_MAX,
+        {},
+        [](void* object, const Value& v) {
+          static_cast<Limits*>(object)->cpus = processors_of(v.text);
+        }},
+    value<&Limits::busy_poll>("busy_poll", Kind::count,
+                              "microseconds a thread looks for work, at the most, before it "
+                              "sleeps; 0: none",
+                              0, 1000000),
     value<&Limits::connections>("connections", Kind::count, "connections at one time", 1, 1 << 20),
     value<&Limits::command_window>("command_window", Kind::count,
                                    "commands a session may have under way", 1, 4096),

@@ -25,6 +25,7 @@ enum class Kind : std::uint8_t {
   iscsi_name,
   initiator_name,  // an iSCSI name or a pattern of such
   network,
+  processors,
   choice,
   portal,
   object,

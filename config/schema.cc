@@ -46,6 +46,9 @@ Json value_schema(const Key& key) {
       return {{"type", "string"}, {"maxLength", 223}, {"pattern", "^[^A-Z\\s]+$"}};
     case Kind::network:
       return {{"type", "string"}, {"pattern", "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$"}};
+    case Kind::processors:
+      return {{"type", Json::array({"string", "integer"})},
+              {"pattern", "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"}};
     case Kind::object:
       return schema_of(*key.object);
     case Kind::list:

@@ -156,6 +156,9 @@ struct Rdma {
 
 struct Limits {
   std::uint32_t threads = 0;  // 0: one a core
+  // Where the threads run, in turn; empty: where the system likes.
+  std::vector<unsigned> cpus;
+  std::uint32_t busy_poll = 0;  // microseconds a thread looks for work before it sleeps
   std::uint32_t connections = 1024;
   std::uint32_t command_window = 128;
   std::uint64_t session_buffers = std::uint64_t{64}

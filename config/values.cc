@@ -218,6 +218,30 @@ Parsed parse_network(std::string_view text) {
   return good(prefix, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
+std::vector<unsigned> processors_of(std::string_view text) {
+  constexpr std::uint64_t kHighest = 1023;
+  std::vector<unsigned> processors;
+  while (true) {
+    const auto first = take_number(text);
+    auto last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      last = take_number(text);
+    }
+    if (!first || !last || *first > *last || *last > kHighest) return {};
+    for (std::uint64_t n = *first; n <= *last; ++n) processors.push_back(static_cast<unsigned>(n));
+    if (text.empty()) return processors;
+    if (!text.starts_with(',')) return {};
+    text.remove_prefix(1);
+  }
+}
+
+Parsed parse_processors(std::string_view text) {
+  if (processors_of(text).empty())
+    return bad(quoted(text) + " is no list of processors; write numbers and ranges, as in 0-3,6");
+  return good(0, text);
+}
+
 Parsed parse_plain_text(std::string_view text, std::uint64_t max) {
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, control))

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace openiser::config {
 
@@ -39,6 +40,10 @@ Parsed parse_initiator_name(std::string_view text);
 // "192.0.2.0/24", "2001:db8::/32", or one address: text is its 16 bytes, IPv4 in its mapped form;
 // number is how many bits of them count.
 Parsed parse_network(std::string_view text);
+// Processors as Linux writes them, 0-3,6: the text as it is, which processors_of() takes apart.
+Parsed parse_processors(std::string_view text);
+// In the order written; nothing where it is no such list.
+std::vector<unsigned> processors_of(std::string_view text);
 // Text of at most `max` bytes without control characters.
 Parsed parse_plain_text(std::string_view text, std::uint64_t max);
 

@@ -178,6 +178,8 @@ Parsed Loader::parse(const std::string& text, const Key& key) const {
       return parse_initiator_name(text);
     case Kind::network:
       return parse_network(text);
+    case Kind::processors:
+      return parse_processors(text);
     case Kind::choice: {
       const auto found = std::ranges::find(key.choices, text);
       if (found != key.choices.end())

@@ -44,6 +44,11 @@ CLI::App* command(CLI::App& app, Words& w, const char* name, const char* what,
                   "file with the secret that the target has to prove itself with");
   sub->add_option("--mutual-user", w.common.session.target_user,
                   "the name that goes with it (default: any)");
+  sub->add_option_function<std::uint32_t>(
+         "--busy-poll",
+         [&w](std::uint32_t us) { w.common.session.busy_poll = std::chrono::microseconds(us); },
+         "microseconds to look for answers before sleeping (default: 0)")
+      ->check(CLI::Range(0, 1000000));
   sub->callback([&w, run = std::move(run)] { w.run = run; });
   return sub;
 }

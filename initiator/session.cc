@@ -22,7 +22,7 @@ struct Address {
 
 SessionOptions completed(SessionOptions options) {
   if (options.initiator_name.empty()) options.initiator_name = default_initiator_name();
-  if (!options.thread) options.thread = std::make_shared<SessionThread>();
+  if (!options.thread) options.thread = std::make_shared<SessionThread>(options.busy_poll);
   return options;
 }
 

@@ -12,7 +12,9 @@ namespace openiser::initiator {
 
 class SessionThread {
  public:
-  SessionThread() : thread_([this] { loop_.run(); }) {}
+  // `busy_poll`: see rdmap::EventLoop.
+  explicit SessionThread(Duration busy_poll = {})
+      : loop_(busy_poll), thread_([this] { loop_.run(); }) {}
   // Not on the thread itself; every session on it has gone.
   ~SessionThread() {
     loop_.stop();

@@ -103,8 +103,10 @@ Daemon::Daemon(config::Daemon config)
       drain_timer_(loop_, [this] { end_connections(); }) {
   const Worker::Shared shared{config_, catalogue_, sessions_,
                               [this] { loop_.post([this] { look_whether_drained(); }); }};
-  for (std::size_t i = worker_count(config_.limits.threads); i != 0; --i) {
-    workers_.push_back(std::make_unique<Worker>(shared));
+  const std::vector<unsigned>& cpus = config_.limits.cpus;
+  for (std::size_t i = 0; i != worker_count(config_.limits.threads); ++i) {
+    workers_.push_back(std::make_unique<Worker>(
+        shared, cpus.empty() ? std::nullopt : std::optional(cpus[i % cpus.size()])));
   }
   auto catalogue = std::make_shared<Catalogue>(*catalogue_.get());
   for (const config::Portal& portal : config_.portals) {

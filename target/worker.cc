@@ -1,5 +1,9 @@
 #include "target/worker.h"
 
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstring>
 #include <future>
 #include <utility>
 
@@ -24,11 +28,26 @@ StoreEngine::Kind kind_of(config::Daemon::Store configured) {
   return StoreEngine::Kind::automatic;
 }
 
+// A processor that there is not, or that the process may not use, is worth no more than a word.
+void stay_on(unsigned processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  if (const int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set)) {
+    log::warn("worker", "limits: cpus: processor " + std::to_string(processor) +
+                            " is not to be had: " + std::strerror(error));
+  }
+}
+
 }  // namespace
 
-Worker::Worker(const Shared& shared) : shared_(shared) {
+Worker::Worker(const Shared& shared, std::optional<unsigned> processor)
+    : shared_(shared), loop_(std::chrono::microseconds(shared.config.limits.busy_poll)) {
   std::promise<void> ready;
-  thread_ = std::thread([this, &ready] { run([&ready] { ready.set_value(); }); });
+  thread_ = std::thread([this, &ready, processor] {
+    if (processor) stay_on(*processor);
+    run([&ready] { ready.set_value(); });
+  });
   ready.get_future().wait();
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -24,7 +25,8 @@ class Worker final : ServerConnection::Owner {
     std::function<void()> connection_gone;
   };
 
-  explicit Worker(const Shared& shared);
+  // `processor`: where its thread runs, and nowhere else; none: where the system likes.
+  Worker(const Shared& shared, std::optional<unsigned> processor);
   // Every connection has gone.
   ~Worker();
 

@@ -167,7 +167,7 @@ std::vector<std::shared_ptr<Session>> open_sessions(const Url& url, SessionOptio
                                                     std::uint32_t count) {
   std::vector<std::shared_ptr<SessionThread>> threads(
       std::min(count, std::max(1u, std::thread::hardware_concurrency())));
-  for (auto& thread : threads) thread = std::make_shared<SessionThread>();
+  for (auto& thread : threads) thread = std::make_shared<SessionThread>(options.busy_poll);
   std::vector<std::shared_ptr<Session>> sessions;
   for (std::uint32_t i = 0; i < count; ++i) {
     options.thread = threads[i % threads.size()];

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "rdmap/tcp/poll_patience.h"
 
 namespace openiser::rdmap {
 
@@ -25,16 +26,39 @@ asio::io_context& context_of(EventLoop& loop) {
 // The hint says that one thread runs the context: handlers posted from it skip the lock and the
 // wake-up.
 struct EventLoop::State {
+  explicit State(Duration busy_poll) : patience(busy_poll) {}
+
+  void run() {
+    if (patience.longest() == Duration(0)) {
+      context.run();
+      return;
+    }
+    while (!context.stopped()) {
+      const Time idle_since = std::chrono::steady_clock::now();
+      if (!look_until(idle_since + patience.now())) context.run_one();
+      patience.note(std::chrono::steady_clock::now() - idle_since);
+    }
+  }
+
+  // True when there was something to do until then.
+  bool look_until(Time end) {
+    do {
+      if (context.poll() != 0) return true;
+    } while (!context.stopped() && std::chrono::steady_clock::now() < end);
+    return false;
+  }
+
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  PollPatience patience;
 };
 
-EventLoop::EventLoop() : state_(std::make_unique<State>()) {}
+EventLoop::EventLoop(Duration busy_poll) : state_(std::make_unique<State>(busy_poll)) {}
 
 EventLoop::~EventLoop() = default;
 
 void EventLoop::run() {
-  state_->context.run();
+  state_->run();
   // Behind run(), not before it: a stop() that comes before the thread gets here must not be lost.
   state_->context.restart();
 }

@@ -22,7 +22,7 @@ THIRD_PARTY = {
     "isa-l": {"base"},
     "spdlog": {"base"},
     "fmt": {"base"},
-    "openssl": {"iscsi", "base"},
+    "openssl": {"iscsi", "base", "initiator"},
     "yaml-cpp": {"config"},
     "liburing": {"target", "rdmap/tcp"},
     "fuse": {"initiator/mount"},

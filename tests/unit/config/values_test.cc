@@ -15,6 +15,17 @@ void expect_fault(const Parsed& parsed, std::string_view text) {
   EXPECT_NE(parsed.fault.find("; "), std::string::npos) << text << ": " << parsed.fault;
 }
 
+TEST(Processors, NumbersAndRanges) {
+  using List = std::vector<unsigned>;
+  EXPECT_EQ(processors_of("0"), List{0});
+  EXPECT_EQ(processors_of("0-2,7,1023"), (List{0, 1, 2, 7, 1023}));
+  for (const char* text : {"", ",", "1,", "-1", "1-", "2-1", "1024", "0-99999999999", "1 2", "x"}) {
+    EXPECT_TRUE(processors_of(text).empty()) << text;
+    EXPECT_NE(parse_processors(text).fault.find("0-3,6"), std::string::npos) << text;
+  }
+  EXPECT_EQ(parse_processors("0-2").value->text, "0-2");
+}
+
 TEST(Size, UnitsArePowersOf1024) {
   EXPECT_EQ(number(parse_size("0")), 0U);
   EXPECT_EQ(number(parse_size("4096")), 4096U);

@@ -517,7 +517,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 9);
+  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 11);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);

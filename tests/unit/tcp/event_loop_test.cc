@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "rdmap/tcp/poll_patience.h"
 #include "tests/support/tcp.h"
 
 namespace openiser::rdmap {
@@ -15,16 +16,37 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using test::run_until;
 
-TEST(EventLoop, RunsPostedCallsInOrder) {
-  EventLoop loop;
+// How long the loop polls before it sleeps.
+class EventLoopTest : public ::testing::TestWithParam<Duration> {};
+
+INSTANTIATE_TEST_SUITE_P(Polling, EventLoopTest,
+                         ::testing::Values(Duration(0), std::chrono::microseconds(1),
+                                           std::chrono::seconds(1)),
+                         [](const auto& info) { return std::to_string(info.param.count()); });
+
+TEST(PollPatience, GrowsWhereItPaysAndEndsWhereItDoesNot) {
+  PollPatience patience(milliseconds(16));
+  EXPECT_EQ(patience.now(), milliseconds(16));
+  for (int i = 0; i < 4; ++i) patience.note(milliseconds(17));
+  EXPECT_EQ(patience.now(), milliseconds(1));
+  patience.note(milliseconds(17));
+  EXPECT_EQ(patience.now(), Duration(0));
+  patience.note(milliseconds(16));
+  EXPECT_EQ(patience.now(), milliseconds(1));
+  for (int i = 0; i < 10; ++i) patience.note(milliseconds(1));
+  EXPECT_EQ(patience.now(), milliseconds(16));
+}
+
+TEST_P(EventLoopTest, RunsPostedCallsInOrder) {
+  EventLoop loop(GetParam());
   std::string order;
   for (const char c : {'a', 'b', 'c'}) loop.post([&order, c] { order += c; });
   EXPECT_TRUE(run_until(loop, [&] { return order.size() == 3; }));
   EXPECT_EQ(order, "abc");
 }
 
-TEST(EventLoop, RunsADeferredCallAfterTheCurrentOne) {
-  EventLoop loop;
+TEST_P(EventLoopTest, RunsADeferredCallAfterTheCurrentOne) {
+  EventLoop loop(GetParam());
   std::string order;
   loop.post([&] {
     loop.defer([&] { order += "deferred"; });
@@ -34,8 +56,8 @@ TEST(EventLoop, RunsADeferredCallAfterTheCurrentOne) {
   EXPECT_EQ(order, "current deferred");
 }
 
-TEST(EventLoop, AStopBeforeRunIsNotLost) {
-  EventLoop loop;
+TEST_P(EventLoopTest, AStopBeforeRunIsNotLost) {
+  EventLoop loop(GetParam());
   loop.stop();
   loop.run();
   bool ran = false;
@@ -43,8 +65,8 @@ TEST(EventLoop, AStopBeforeRunIsNotLost) {
   EXPECT_TRUE(run_until(loop, [&] { return ran; }));
 }
 
-TEST(EventLoop, TakesCallsFromOtherThreads) {
-  EventLoop loop;
+TEST_P(EventLoopTest, TakesCallsFromOtherThreads) {
+  EventLoop loop(GetParam());
   constexpr int kThreads = 4, kCalls = 1000;
   int calls = 0;
   std::vector<std::thread> threads;
@@ -57,8 +79,8 @@ TEST(EventLoop, TakesCallsFromOtherThreads) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(EventLoop, APostWakesALoopThatWaits) {
-  EventLoop loop;
+TEST_P(EventLoopTest, APostWakesALoopThatWaits) {
+  EventLoop loop(GetParam());
   std::thread thread([&] { loop.run(); });
   std::atomic<bool> inside = false;
   loop.post([&] {
@@ -70,10 +92,10 @@ TEST(EventLoop, APostWakesALoopThatWaits) {
   EXPECT_FALSE(loop.on_this_thread());
 }
 
-TEST(EventLoop, DestroysCallsThatNeverRan) {
+TEST_P(EventLoopTest, DestroysCallsThatNeverRan) {
   auto token = std::make_shared<int>(1);
   {
-    EventLoop loop;
+    EventLoop loop(GetParam());
     loop.post([token] {});
   }
   EXPECT_EQ(token.use_count(), 1);
