@@ -110,7 +110,7 @@ def main(description: str) -> int:
     results["machine"]["took_s"] = round(time.monotonic() - start)
     (options.out / "results.json").write_text(json.dumps(results, indent=1))
     text = report.write(results, options.out)
-    faults = smoke.faults(results, options.out, options.bin) if options.smoke else results["failures"]
+    faults = smoke.faults(results, options.out) if options.smoke else results["failures"]
     print("\n".join(faults) if options.smoke else text)
     if keep:
         print(f"{options.out}/report.md, results.json", file=sys.stderr)

@@ -6,7 +6,7 @@ import typing
 from . import machine, processes, targets
 from .cases import Case, Messages, as_iscsi, as_iser, FPDU
 
-BUSY_POLL = 100  # microseconds
+BUSY_POLL = 200  # microseconds
 DIGESTS = "header-digest=crc32c&data-digest=crc32c"
 
 
@@ -88,11 +88,6 @@ def _tgtd(programs: pathlib.Path, target) -> list[Contender]:
     ]
 
 
-def polling_is_there(programs: pathlib.Path) -> bool:
-    return ("--busy-poll" in processes.run([str(programs / "iser"), "bench", "--help"])
-            and "busy_poll" in processes.run([str(programs / "iser-targetd"), "--print-schema"]))
-
-
 class Field:
     """All contenders of a run, and the targets they share. Targets live until stop()."""
 
@@ -101,10 +96,7 @@ class Field:
         lun = make_lun("lun.img")
         self.contenders = _bounds(programs, lun)
         self._add(targets.OpenIser("iser-targetd", programs, folder, lun), _ours, programs)
-        if polling_is_there(programs):
-            self._add(targets.OpenIser("polling", programs, folder, make_lun("polling.img"), BUSY_POLL), _polling, programs)
-        else:
-            self.left_out["iser-poll, iscsi-poll"] = "the programs have no busy polling"
+        self._add(targets.OpenIser("polling", programs, folder, make_lun("polling.img"), BUSY_POLL), _polling, programs)
         if targets.Tgtd.installed():
             self._add(targets.Tgtd(folder, lun), _tgtd, programs)
         else:

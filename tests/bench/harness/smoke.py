@@ -5,16 +5,15 @@ import os
 import pathlib
 import xml.etree.ElementTree
 
-from . import cases, contenders, criteria, syscalls
+from . import cases, criteria, syscalls
 from .figures import METRICS
 
 NAMES = ["ping-pong", "ping-pong-spin", "model", "model-spin", "iser", "iser-nocrc", "iser-stream-first", "iscsi", "iscsi-digests",
          "iscsi-libiscsi", "iser-poll", "iscsi-poll", "tgtd", "tgtd-digests"]
 
 
-def _expected(programs: pathlib.Path) -> list[str]:
-    absent = [] if contenders.polling_is_there(programs) else ["iser-poll", "iscsi-poll"]
-    absent += [] if os.geteuid() == 0 else ["tgtd", "tgtd-digests"]
+def _expected() -> list[str]:
+    absent = [] if os.geteuid() == 0 else ["tgtd", "tgtd-digests"]
     return [name for name in NAMES if name not in absent]
 
 
@@ -67,7 +66,7 @@ def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
     return faults
 
 
-def faults(results: dict, folder: pathlib.Path, programs: pathlib.Path) -> list[str]:
-    expected = _expected(programs)
+def faults(results: dict, folder: pathlib.Path) -> list[str]:
+    expected = _expected()
     return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected)
             + _of_criteria(results, expected) + _of_files(folder, expected))

@@ -20,9 +20,8 @@ class OpenIser:
             "targets": [{"name": self.IQN, "luns": [{"lun": 0, "file": str(lun), "size": 0}]}],
             "rdma": {"crc": False},  # none only where the initiator wants none either
             "state_directory": str(folder / f"{name}.state"),
+            "limits": {"threads": 1, "busy_poll": busy_poll},  # all threads would share the one core
         }
-        if busy_poll:
-            config["limits"] = {"busy_poll": busy_poll, "cpus": [machine.TARGET_CORE]}
         file = folder / f"{name}.yaml"
         file.write_text(json.dumps(config))  # JSON is YAML
         command = [str(programs / "iser-targetd"), "--config", str(file)]
