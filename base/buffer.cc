@@ -1,10 +1,7 @@
 #include "base/buffer.h"
 
-#include <array>
-#include <bit>
 #include <cstdlib>
 #include <new>
-#include <vector>
 
 #include "base/assert.h"
 
@@ -50,79 +47,6 @@ void Buffer::trim_front(std::size_t n) {
   ISER_ASSERT(n <= size_);
   offset_ += n;
   size_ -= n;
-}
-
-// Owns the blocks, and itself from the time its pool is gone until the last lease is.
-class BufferPool::Core final : public BufferOwner {
- public:
-  explicit Core(std::size_t limit) : limit_(limit) {}
-
-  Buffer take(std::size_t size) {
-    const int order = order_of(size);
-    if (order > kMaxOrder) return {};
-    const std::size_t block_size = std::size_t{1} << order;
-    if (block_size > limit_ - outstanding_) return {};
-    auto& free = free_[order - kMinOrder];
-    std::byte* block;
-    if (free.empty()) {
-      block = allocate_block(block_size);
-    } else {
-      block = free.back();
-      free.pop_back();
-    }
-    outstanding_ += block_size;
-    Buffer buffer(block, block_size, this);
-    buffer.resize(size);
-    return buffer;
-  }
-
-  void release(std::byte* block, std::size_t capacity) noexcept override {
-    outstanding_ -= capacity;
-    auto& free = free_[order_of(capacity) - kMinOrder];
-    if (abandoned_ || (free.size() + 1) * capacity > kKeptPerClass) {
-      free_block(block);
-    } else {
-      free.push_back(block);
-    }
-    if (abandoned_ && outstanding_ == 0) delete this;
-  }
-
-  void abandon() {
-    for (auto& free : free_) {
-      for (std::byte* block : free) free_block(block);
-      free.clear();
-    }
-    abandoned_ = true;
-    if (outstanding_ == 0) delete this;
-  }
-
-  std::size_t outstanding() const { return outstanding_; }
-
- private:
-  static constexpr int kMinOrder = 8;
-  static constexpr int kMaxOrder = 24;
-  static constexpr std::size_t kKeptPerClass = std::size_t{64} << 20;
-
-  static int order_of(std::size_t size) {
-    if (size <= (std::size_t{1} << kMinOrder)) return kMinOrder;
-    return std::bit_width(size - 1);
-  }
-
-  std::array<std::vector<std::byte*>, kMaxOrder - kMinOrder + 1> free_;
-  std::size_t limit_;
-  std::size_t outstanding_ = 0;
-  bool abandoned_ = false;
-};
-
-BufferPool::BufferPool(std::size_t limit) : core_(new Core(limit)) {}
-BufferPool::~BufferPool() {
-  core_->abandon();
-}
-Buffer BufferPool::take(std::size_t size) {
-  return core_->take(size);
-}
-std::size_t BufferPool::outstanding() const {
-  return core_->outstanding();
 }
 
 }  // namespace openiser

@@ -93,8 +93,8 @@ class Buffer {
 };
 
 // A pool of blocks in power-of-two size classes from 256 bytes to 16 MiB, for one thread. Blocks
-// are kept for reuse. The pool may be destroyed while leases are out: the memory goes when the last
-// of them does.
+// are kept for reuse; of a block of up to 64 KiB only the pages that are written to take memory.
+// The pool may be destroyed while leases are out: the memory goes when the last of them does.
 class BufferPool {
  public:
   // `limit`: bytes that may be out at one time; take() beyond it gives an empty Buffer.
@@ -106,6 +106,8 @@ class BufferPool {
   // A lease whose window is exactly `size` bytes (its block may be larger); contents are undefined.
   // Empty when the limit is reached or size exceeds 16 MiB.
   Buffer take(std::size_t size);
+  // Gives back to the system what is kept and not needed now.
+  void trim();
   // Bytes out on lease now (whole blocks).
   std::size_t outstanding() const;
 

@@ -83,6 +83,7 @@ void Worker::adopt(rdmap::Socket socket, Arrival arrival) {
 void Worker::connection_finished(ServerConnection& connection) {
   loop_.defer([this, key = &connection] {
     all_.erase(key);
+    pool_.trim();
     --count_;
     shared_.connection_gone();
   });

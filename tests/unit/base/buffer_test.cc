@@ -1,7 +1,10 @@
 #include "base/buffer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace openiser {
@@ -47,6 +50,68 @@ TEST(BufferPool, MayDieBeforeItsLeases) {
   }
   survivor.bytes()[4999] = std::byte{7};
   survivor.reset();  // the address sanitizer sees a leak or a double free here
+}
+
+// Pages of `memory` that are there.
+std::size_t resident_pages(Bytes memory) {
+  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(memory.data()) / kPage * kPage;
+  const std::size_t size = reinterpret_cast<std::uintptr_t>(memory.data()) + memory.size() - begin;
+  std::vector<unsigned char> pages((size + kPage - 1) / kPage);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), size, pages.data()), 0);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(pages, [](auto p) { return (p & 1) != 0; }));
+}
+
+// The receives of an iSER session, few of which are ever used.
+TEST(BufferPool, BlocksThatNobodyWritesToTakeNoMemory) {
+  BufferPool pool;
+  std::vector<Buffer> blocks;
+  std::size_t pages = 0;
+  for (int i = 0; i < 424; ++i) {
+    blocks.push_back(pool.take(8800));
+    pages += resident_pages(blocks.back().bytes());
+  }
+  // The first page of each slab holds its list.
+  EXPECT_LE(pages, 8u);
+  blocks.front().bytes().front() = std::byte{1};
+  EXPECT_GE(resident_pages(blocks.front().bytes()), 1u);
+}
+
+TEST(BufferPool, BlocksAreApartAndAlignedAndKeepWhatIsInThem) {
+  BufferPool pool;
+  std::vector<Buffer> blocks;
+  for (unsigned round = 0; round < 3; ++round) {
+    for (unsigned i = 0; i < 3000; ++i) {
+      blocks.push_back(pool.take(256u << i % 9));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().data()) % 64, 0u);
+      std::ranges::fill(blocks.back().bytes(), static_cast<std::byte>(blocks.size()));
+    }
+    for (unsigned i = 0; i < blocks.size(); ++i) {
+      for (const std::byte b : {blocks[i].bytes().front(), blocks[i].bytes().back()})
+        ASSERT_EQ(b, static_cast<std::byte>(i + 1));
+    }
+    if (round == 1) pool.trim();
+    blocks.resize(1000);
+  }
+  blocks.clear();
+  EXPECT_EQ(pool.outstanding(), 0u);
+}
+
+TEST(BufferPool, GivesMemoryBackWhenTrimmed) {
+  BufferPool pool;
+  std::vector<Buffer> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(pool.take(65536));
+  for (int i = 0; i < 4; ++i) blocks.push_back(pool.take(1 << 20));
+  const std::byte* const first = blocks.front().data();
+  Buffer kept = std::move(blocks.back());
+  blocks.clear();
+  pool.trim();
+  const auto page = reinterpret_cast<std::uintptr_t>(first) / 4096 * 4096;
+  unsigned char there = 0;
+  EXPECT_NE(mincore(reinterpret_cast<void*>(page), 4096, &there), 0);
+  kept.bytes().back() = std::byte{1};
+  EXPECT_TRUE(pool.take(65536));
 }
 
 TEST(Buffer, WindowMovesWithinTheBlock) {

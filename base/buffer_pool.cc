@@ -1,0 +1,182 @@
+// A pool's blocks by size class. Small ones are of slabs; large ones have memory of their own.
+#include <array>
+#include <bit>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/slab.h"
+
+namespace openiser {
+namespace {
+
+constexpr int kMinOrder = 8;
+constexpr int kMaxOrder = 24;
+constexpr std::size_t kAlignment = 64;
+// What a class keeps for reuse while nobody trims.
+constexpr std::size_t kKeptPerClass = std::size_t{64} << 20;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kHotBlocks = 0;
+#else
+constexpr std::size_t kHotBlocks = 64;
+#endif
+
+int order_of(std::size_t size) {
+  if (size <= (std::size_t{1} << kMinOrder)) return kMinOrder;
+  return std::bit_width(size - 1);
+}
+
+// Blocks of one size up to Slab::kLargestBlock.
+class SlabClass {
+ public:
+  // The last few to come back go first: they are cached, and where they lie need not be looked at.
+  std::byte* take(std::size_t size) {
+    return hot_count_ > 0 ? hot_[--hot_count_] : take_from_slab(size);
+  }
+  void release(std::byte* block) noexcept {
+    if (hot_count_ == hot_.size()) return give_back(block);
+    hot_[hot_count_++] = block;
+  }
+  void trim() noexcept {
+    while (hot_count_ > 0) give_back(hot_[--hot_count_]);
+    for (std::size_t i = open_.size(); i > 0; --i) {
+      if (open_[i - 1]->empty()) remove(*open_[i - 1]);
+    }
+  }
+
+ private:
+  std::byte* take_from_slab(std::size_t size) {
+    if (open_.empty()) {
+      add(Slab::make(size));
+      ++empty_;
+    }
+    Slab& slab = *open_.back();
+    if (slab.empty()) --empty_;
+    std::byte* const block = slab.take();
+    if (slab.full()) open_.pop_back();
+    return block;
+  }
+  void give_back(std::byte* block) noexcept {
+    Slab& slab = Slab::of(block);
+    const bool was_full = slab.full();
+    slab.give_back(block);
+    if (was_full) add(&slab);
+    if (!slab.empty()) return;
+    if ((++empty_) * Slab::kSize > kKeptPerClass) remove(slab);
+  }
+  void add(Slab* slab) {
+    slab->place = open_.size();
+    open_.push_back(slab);
+  }
+  void remove(Slab& slab) noexcept {
+    --empty_;
+    open_[slab.place] = open_.back();
+    open_[slab.place]->place = slab.place;
+    open_.pop_back();
+    Slab::free(&slab);
+  }
+
+  // With the address sanitizer none: a slab keeps what is given back out of reach.
+  std::array<std::byte*, kHotBlocks> hot_;
+  std::size_t hot_count_ = 0;
+  std::vector<Slab*> open_;  // those that are not full; the last is used first
+  std::size_t empty_ = 0;    // of these
+};
+
+// Blocks of one larger size.
+class LargeClass {
+ public:
+  std::byte* take(std::size_t size) {
+    if (spare_.empty())
+      return static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}));
+    std::byte* const block = spare_.back();
+    spare_.pop_back();
+    return block;
+  }
+  void release(std::byte* block, std::size_t size) {
+    if ((spare_.size() + 1) * size > kKeptPerClass) return free(block);
+    spare_.push_back(block);
+  }
+  void trim() noexcept {
+    for (std::byte* block : spare_) free(block);
+    spare_.clear();
+  }
+
+ private:
+  static void free(std::byte* block) noexcept {
+    ::operator delete (block, std::align_val_t{kAlignment});
+  }
+  std::vector<std::byte*> spare_;
+};
+
+}  // namespace
+
+// Owns the blocks, and itself from the time its pool is gone until the last lease is.
+class BufferPool::Core final : public BufferOwner {
+ public:
+  explicit Core(std::size_t limit) : limit_(limit) {}
+
+  Buffer take(std::size_t size) {
+    const int order = order_of(size);
+    if (order > kMaxOrder) return {};
+    const std::size_t block_size = std::size_t{1} << order;
+    if (block_size > limit_ - outstanding_) return {};
+    std::byte* const block = is_small(order) ? small_[order - kMinOrder].take(block_size)
+                                             : large_[order - kFirstLarge].take(block_size);
+    outstanding_ += block_size;
+    Buffer buffer(block, block_size, this);
+    buffer.resize(size);
+    return buffer;
+  }
+
+  void release(std::byte* block, std::size_t capacity) noexcept override {
+    outstanding_ -= capacity;
+    const int order = order_of(capacity);
+    if (is_small(order)) {
+      small_[order - kMinOrder].release(block);
+    } else {
+      large_[order - kFirstLarge].release(block, capacity);
+    }
+    if (abandoned_) trim();
+    if (abandoned_ && outstanding_ == 0) delete this;
+  }
+
+  void trim() noexcept {
+    for (SlabClass& each : small_) each.trim();
+    for (LargeClass& each : large_) each.trim();
+  }
+  void abandon() {
+    trim();
+    abandoned_ = true;
+    if (outstanding_ == 0) delete this;
+  }
+  std::size_t outstanding() const { return outstanding_; }
+
+ private:
+  static constexpr int kFirstLarge = std::bit_width(Slab::kLargestBlock);
+  static bool is_small(int order) { return order < kFirstLarge; }
+
+  std::array<SlabClass, kFirstLarge - kMinOrder> small_;
+  std::array<LargeClass, kMaxOrder - kFirstLarge + 1> large_;
+  std::size_t limit_;
+  std::size_t outstanding_ = 0;
+  bool abandoned_ = false;
+};
+
+BufferPool::BufferPool(std::size_t limit) : core_(new Core(limit)) {}
+BufferPool::~BufferPool() {
+  core_->abandon();
+}
+Buffer BufferPool::take(std::size_t size) {
+  return core_->take(size);
+}
+void BufferPool::trim() {
+  core_->trim();
+}
+std::size_t BufferPool::outstanding() const {
+  return core_->outstanding();
+}
+
+}  // namespace openiser
