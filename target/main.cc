@@ -10,6 +10,7 @@
 #include "config/yaml.h"
 #include "target/credentials.h"
 #include "target/daemon.h"
+#include "target/descriptor_limit.h"
 #include "target/service_notify.h"
 #include "target/signals.h"
 
@@ -72,6 +73,7 @@ void on_signal(int signal, target::Daemon& daemon, const Arguments& arguments) {
 
 int serve(config::Daemon settings, const Arguments& arguments) {
   target::block_signals({SIGTERM, SIGINT, SIGHUP});
+  target::provide_descriptors(settings);
   target::Daemon daemon(std::move(settings));
   const target::SignalWatch watch(daemon.loop(), {SIGTERM, SIGINT, SIGHUP},
                                   [&](int signal) { on_signal(signal, daemon, arguments); });
