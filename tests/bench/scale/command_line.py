@@ -61,4 +61,7 @@ def main(description: str) -> int:
     (options.out / "results.json").write_text(json.dumps(results, indent=1))
     print(report.write(results, options.out))
     print(f"{options.out}/report.md, results.json", file=sys.stderr)
-    return 0
+    faults = memory.faults(results["memory"]) if "memory" in results else []
+    for fault in faults:
+        print(f"tests/bench/scale/run: {fault}", file=sys.stderr)
+    return 1 if faults else 0

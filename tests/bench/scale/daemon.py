@@ -40,9 +40,9 @@ class Daemon:
         return machine.cpu_seconds_of(self.daemon.pid)
 
     def memory(self) -> dict:
-        """RSS and PSS in bytes."""
+        """Bytes: RSS, PSS, and its anonymous part, which does not change when others map the same libraries."""
         text = pathlib.Path(f"/proc/{self.daemon.pid}/smaps_rollup").read_text()
-        return {name.lower(): int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M)[1]) * 1024 for name in ("Rss", "Pss")}
+        return {name.lower(): int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M)[1]) * 1024 for name in ("Rss", "Pss", "Pss_Anon")}
 
     def descriptors(self) -> int:
         return len(list(pathlib.Path(f"/proc/{self.daemon.pid}/fd").iterdir()))

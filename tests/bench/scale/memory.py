@@ -7,6 +7,10 @@ from harness import processes
 from .daemon import IQN, Daemon, null_target
 from .wire import Session
 
+# What a session that is idle may have, in KiB; and what may be kept, in MiB, when all have gone.
+MOST_IDLE = {"iser": 512, "plain": 256}
+MOST_KEPT = 32
+
 
 def idle(programs: pathlib.Path, wire: str, sessions: int, reads: int) -> dict:
     """Bytes a session when all have logged in, and again when each has done `reads` reads of 64 KiB, one at a time."""
@@ -42,6 +46,14 @@ def active(programs: pathlib.Path, wire: str, scheme: str, sessions: int, depth:
     return {
         "wire": wire, "sessions": sessions, "depth": depth, "active": _each(most, before, sessions),
         "kept": {name: after[name] - before[name] for name in after}}
+
+
+def faults(measured: dict) -> list[str]:
+    """Where memory is not as bounded as it should be."""
+    found = [f"an idle session ({one['wire']}, {state}) has {one[state]['rss'] / 1024:.0f} KiB, more than {MOST_IDLE[one['wire']]}"
+             for one in measured["idle"] for state in ("fresh", "used") if one[state]["rss"] > MOST_IDLE[one["wire"]] * 1024]
+    return found + [f"{one['kept']['rss'] / 2**20:.0f} MiB are kept after {one['sessions']} sessions ({one['wire']}), more than {MOST_KEPT}"
+                    for one in measured["active"] if one["kept"]["rss"] > MOST_KEPT * 2**20]
 
 
 def _each(now: dict, before: dict, sessions: int) -> dict:

@@ -13,8 +13,8 @@ def _mib(value: float) -> str:
     return f"{value / 2**20:.1f} MiB"
 
 
-def _kib(value: float) -> str:
-    return f"{value / 1024:.0f} KiB"
+def _kib(bytes_each: dict) -> str:
+    return f"{bytes_each['rss'] / 1024:.0f} / {bytes_each['pss_anon'] / 1024:.0f} KiB"
 
 
 class Curve:
@@ -52,10 +52,10 @@ def _curve(samples: list[dict], folder: pathlib.Path) -> list[str]:
 
 
 def _memory(memory: dict) -> list[str]:
-    out = ["## Memory of the daemon, a session", "", "RSS (PSS differs by under 1 % and is in results.json). `fresh`: logged in. `used`: idle again after reads of 64 KiB, "
+    out = ["## Memory of the daemon, a session", "", "RSS / anonymous PSS. `fresh`: logged in. `used`: idle again after reads of 64 KiB, "
            "one at a time. `active`: with all sessions busy, at the most; `kept`: of all of them together, when they have gone.", ""]
-    idle = [[i["wire"], str(i["sessions"]), _kib(i["fresh"]["rss"]), _kib(i["used"]["rss"])] for i in memory["idle"]]
-    active = [[a["wire"], str(a["sessions"]), str(a["depth"]), _kib(a["active"]["rss"]), _mib(a["kept"]["rss"])] for a in memory["active"]]
+    idle = [[i["wire"], str(i["sessions"]), _kib(i["fresh"]), _kib(i["used"])] for i in memory["idle"]]
+    active = [[a["wire"], str(a["sessions"]), str(a["depth"]), _kib(a["active"]), _mib(a["kept"]["rss"])] for a in memory["active"]]
     return [*out, *_table(["wire", "sessions", "fresh", "used"], idle), *_table(["wire", "sessions", "depth", "active", "kept, in all"], active)]
 
 
