@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from . import cases, machine, report, smoke, syscalls
+from . import cases, copies, machine, report, smoke, syscalls
 from .cases import MIB
 from .contenders import Field
 from .sampling import Sampler
@@ -40,6 +40,7 @@ def parse(description: str, arguments: list[str] | None = None) -> tuple[argpars
     parser = argparse.ArgumentParser(prog="tests/run bench", description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the headline cases in three short rounds: under 5 minutes")
     parser.add_argument("--smoke", action="store_true", help="no figures: fails if a contender or an output is missing")
+    parser.add_argument("--copies", action="store_true", help="only the table of copies, CRC passes and system calls")
     parser.add_argument("--case", metavar="REGEX", default="", help="only cases whose names match, such as 'randread-4k'")
     parser.add_argument("--contender", metavar="REGEX", default="", help="only contenders whose names match as a whole, such as 'iser|tgtd'")
     parser.add_argument("--rounds", type=int, help="5, or 3 with --quick")
@@ -56,10 +57,10 @@ def parse(description: str, arguments: list[str] | None = None) -> tuple[argpars
 def lun_maker(folder: pathlib.Path, size: int):
     block = random.Random(1).randbytes(16 * MIB)
 
-    def make(name: str) -> pathlib.Path:
+    def make(name: str, length: int = size) -> pathlib.Path:
         path = folder / name
         with open(path, "wb") as file:
-            for _ in range(size // len(block)):
+            for _ in range(length // len(block)):
                 file.write(block)
         return path
     return make
@@ -71,9 +72,9 @@ def choose(options: argparse.Namespace) -> list[cases.Case]:
     return [c for c in cases.ALL if re.search(options.case, c.name) and (c.headline or options.case or not options.quick)]
 
 
-def measure(options: argparse.Namespace, scale: Scale, memory: pathlib.Path) -> dict:
+def compare(options: argparse.Namespace, scale: Scale, make_lun) -> dict:
     chosen = choose(options)
-    field = Field(options.bin, options.out, lun_maker(memory, scale.lun_size))
+    field = Field(options.bin, options.out, make_lun)
     try:
         for names, reason in field.left_out.items():
             print(f"left out: {names}: {reason}", file=sys.stderr)
@@ -84,13 +85,25 @@ def measure(options: argparse.Namespace, scale: Scale, memory: pathlib.Path) -> 
     finally:
         field.stop()
     return {
-        "machine": machine.facts(options.bin),
-        "options": {"rounds": options.rounds, "seconds": options.seconds, "lun_bytes": scale.lun_size},
         "contenders": {c.name: c.what for c in wanted},
         "left_out": field.left_out,
         "failures": sampler.failures + counts.pop("failures"),
         "syscalls": counts,
         "samples": sampler.samples,
+    }
+
+
+def measure(options: argparse.Namespace, scale: Scale, memory: pathlib.Path) -> dict:
+    make_lun = lun_maker(memory, scale.lun_size)
+    nothing = {"contenders": {}, "left_out": {}, "failures": [], "syscalls": {"by": None, "counts": []}, "samples": []}
+    compared = nothing if options.copies else compare(options, scale, make_lun)
+    copied = copies.measure(options.bin, options.out, make_lun, min(0.5, options.seconds))
+    return {
+        "machine": machine.facts(options.bin),
+        "options": {"rounds": options.rounds, "seconds": options.seconds, "lun_bytes": scale.lun_size},
+        **compared,
+        "failures": compared["failures"] + copied.pop("failures"),
+        "copies": copied,
     }
 
 
@@ -116,4 +129,4 @@ def main(description: str) -> int:
         print(f"{options.out}/report.md, results.json", file=sys.stderr)
     else:
         shutil.rmtree(options.out)
-    return 1 if faults or not results["samples"] else 0
+    return 1 if faults or not (results["samples"] or results["copies"]["rows"]) else 0

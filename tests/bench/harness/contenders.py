@@ -60,7 +60,7 @@ def _bounds(programs: pathlib.Path, lun: pathlib.Path) -> list[Contender]:
             for suffix, options, words in (("", [], "; sleeps in epoll"), ("-spin", ["--spin"], "; spins"))]
 
 
-def _ours(programs: pathlib.Path, target) -> list[Contender]:
+def ours(programs: pathlib.Path, target) -> list[Contender]:
     def bench(scheme: str, query: str = ""):
         return iser_bench(programs, target.url(scheme, query))
     return [
@@ -95,7 +95,7 @@ class Field:
         self.targets, self.left_out = [], {}
         lun = make_lun("lun.img")
         self.contenders = _bounds(programs, lun)
-        self._add(targets.OpenIser("iser-targetd", programs, folder, lun), _ours, programs)
+        self._add(targets.OpenIser("iser-targetd", programs, folder, lun), ours, programs)
         self._add(targets.OpenIser("polling", programs, folder, make_lun("polling.img"), BUSY_POLL), _polling, programs)
         if targets.Tgtd.installed():
             self._add(targets.Tgtd(folder, lun), _tgtd, programs)

@@ -4,6 +4,7 @@ Ratios are taken round by round. The sleeping contenders are `iser`, `model` and
 """
 import dataclasses
 
+from . import copies
 from .figures import Figures
 
 READ, WRITE = "randread-4k-qd{}", "randwrite-4k-qd{}"
@@ -59,9 +60,12 @@ CRITERIA = [
     *_most("5 target CPU", LARGE, "iser", "model", "target_s_per_gb", 1.35),
     *_most("5 system calls", _small(32), "iser", "", "target", 0.25),
     *_most("5 system calls", _small(32), "iser", "", "load", 0.25),
+    *_most("6 copies", _small(32) + LARGE, "iser", "iscsi-digests", "touches", 1),
+    *_most("6 copies", _small(32) + LARGE, "iser-nocrc", "iscsi", "touches", 1),
 ]
 WORDS = {"iops": "throughput", "target_us_per_io": "target CPU per I/O", "target_s_per_gb": "target CPU per GB",
-         "target": "target's system calls per I/O", "load": "load's system calls per I/O"}
+         "target": "target's system calls per I/O", "load": "load's system calls per I/O",
+         "touches": "touches of the payload"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,16 +79,19 @@ class Verdict:
         return self.figure >= self.criterion.bound if self.criterion.at_least else self.figure <= self.criterion.bound
 
 
-def _figure(c: Criterion, figures: Figures, counts: list[dict]) -> tuple[float, int] | None:
+def _figure(c: Criterion, figures: Figures, results: dict) -> tuple[float, int] | None:
+    if c.metric == "touches":
+        ours, theirs = (copies.touches_of_both(results["copies"]["rows"], c.case, who) for who in (c.contender, c.reference))
+        return (ours / theirs, 1) if ours and theirs else None
     if c.reference:
         ratios = figures.ratios(c.case, c.contender, c.reference, c.metric)
         return (figures.median(ratios), len(ratios)) if ratios else None
-    of = [n[c.metric] for n in counts if (n["case"], n["contender"]) == (c.case, c.contender)]
+    of = [n[c.metric] for n in results["syscalls"]["counts"] if (n["case"], n["contender"]) == (c.case, c.contender)]
     return (of[0], 1) if of else None
 
 
 def judge(results: dict) -> tuple[list[Verdict], list[Criterion]]:
     """What was measured, and the criteria that were not."""
-    figures, counts = Figures(results["samples"]), results["syscalls"]["counts"]
-    found = [(c, _figure(c, figures, counts)) for c in CRITERIA]
+    figures = Figures(results["samples"])
+    found = [(c, _figure(c, figures, results)) for c in CRITERIA]
     return [Verdict(c, *f) for c, f in found if f], [c for c, f in found if not f]

@@ -2,8 +2,9 @@
 import dataclasses
 import pathlib
 
-from . import criteria, plot
+from . import copies_report, criteria, plot
 from .figures import Figures, Spread
+from .markdown import table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,14 +43,10 @@ def _cell(value: Spread | None, scale: float = 1, digits: int = 2) -> str:
     return f"{median} ({low}–{high})"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)] + [""]
-
-
 def _rows(figures: Figures, group: Group, cell, without: str = "") -> list[str]:
     """A row for each contender but one, a column for each case."""
     who = [c for c in figures.contenders(group.cases) if c != without]
-    return _table(["contender", *group.cases], [[c, *(cell(case, c) for case in group.cases)] for c in who])
+    return table(["contender", *group.cases], [[c, *(cell(case, c) for case in group.cases)] for c in who])
 
 
 def _latency(figures: Figures, case: str, who: str) -> str:
@@ -81,17 +78,19 @@ def _criteria(results: dict) -> list[str]:
         c = v.criterion
         bound = ("≥ " if c.at_least else "≤ ") + f"{c.bound:g}"
         rows.append([c.line, c.case, c.words, criteria.WORDS[c.metric], f"{v.figure:.2f}", bound, "met" if v.met else "**short**", str(v.rounds)])
-    lines = ["## Criteria", "", *_table(["", "case", "who", "what", "figure", "bound", "", "rounds"], rows)]
-    if missing:
+    lines = ["## Criteria", "", *table(["", "case", "who", "what", "figure", "bound", "", "rounds"], rows)]
+    if missing and results["samples"]:
         lines += [f"{len(missing)} more were not measured: " + ", ".join(sorted({f"{c.words} in {c.case}" for c in missing})) + ".", ""]
     return lines
 
 
 def _syscalls(results: dict) -> list[str]:
     found = results["syscalls"]
+    if not results["samples"]:
+        return []
     rows = [[n["case"], n["contender"], f"{n['target']:.3f}", f"{n['load']:.3f}"] for n in found["counts"]]
     how = f"Counted by {found['by']} in runs of their own." if found["by"] else "Nothing can count them here."
-    return ["## System calls per I/O", "", how, "", *_table(["case", "contender", "target", "load"], rows)]
+    return ["## System calls per I/O", "", how, "", *table(["case", "contender", "target", "load"], rows)]
 
 
 def _head(results: dict) -> list[str]:
@@ -103,7 +102,7 @@ def _head(results: dict) -> list[str]:
         + ", ".join(f"{name} {version}" for name, version in m["versions"].items()) + ".", "",
         f"{o['rounds']} rounds of {o['seconds']:g} s samples on a LUN file of {o['lun_bytes'] >> 20} MiB on tmpfs, {m['took_s']} s in all. "
         f"{len(samples)} samples, {noisy} of them disturbed by others.", "",
-        *_table(["contender", ""], [[name, what] for name, what in results["contenders"].items()]),
+        *table(["contender", ""], [[name, what] for name, what in results["contenders"].items()]),
         *(f"Left out: {names}: {reason}." for names, reason in results["left_out"].items()), "",
         *(f"FAILED: {failure}" for failure in results["failures"]), "",
     ]
@@ -115,7 +114,8 @@ def write(results: dict, folder: pathlib.Path) -> str:
     groups = _groups(figures.cases())
     for group in groups:
         (folder / f"{group.file}.svg").write_text(plot.bars(f"{group.title}, {group.unit}", figures, group.cases, group.metric, group.scale))
-    parts = [_head(results), _criteria(results), *(_of_group(figures, g) for g in groups), _syscalls(results)]
+    parts = [_head(results), _criteria(results), *(_of_group(figures, g) for g in groups), _syscalls(results),
+             copies_report.section(results["copies"])]
     text = "\n".join(line for part in parts for line in part)
     (folder / "report.md").write_text(text)
     return text

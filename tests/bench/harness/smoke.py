@@ -1,11 +1,12 @@
 """Whether a run has everything that a run should have: for the harness's own test, not for figures."""
+import itertools
 import json
 import math
 import os
 import pathlib
 import xml.etree.ElementTree
 
-from . import cases, criteria, syscalls
+from . import cases, copies, criteria, syscalls
 from .figures import METRICS
 
 NAMES = ["ping-pong", "ping-pong-spin", "model", "model-spin", "iser", "iser-nocrc", "iser-stream-first", "iscsi", "iscsi-digests",
@@ -47,6 +48,18 @@ def _of_counts(results: dict, expected: list[str]) -> list[str]:
             if not all(there.get((case, name), {}).get(side) for side in ("target", "load"))]
 
 
+def _of_copies(results: dict) -> list[str]:
+    """All that is delivered is sent and received once; a CRC passes it once on each end, or never."""
+    there = {(r["case"], r["contender"], r["side"]): r for r in results["copies"]["rows"]}
+    faults = []
+    for place in itertools.product(cases.COUNTED, copies.WHO, ("target", "initiator")):
+        crc = 0 if place[1] in ("iser-nocrc", "iscsi") else 1
+        row = there.get(place)
+        if not row or not (1 <= copies.total(row, "kernel") < 1.2 and abs(copies.total(row, "crc") - crc) < 0.1):
+            faults.append(f"{', '.join(place)}: copies are not counted right: {row}")
+    return faults
+
+
 def _of_criteria(results: dict, expected: list[str]) -> list[str]:
     _, missing = criteria.judge(results)
     return [f"no verdict on {c.case}, {c.words}" for c in missing
@@ -57,7 +70,7 @@ def _of_criteria(results: dict, expected: list[str]) -> list[str]:
 def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
     json.loads((folder / "results.json").read_text())
     text = (folder / "report.md").read_text()
-    wanted = [*(f"| {name} |" for name in expected), "## Criteria", "## 4 KiB", "## 1 MiB", "## Several sessions", "Latency", "CPU", "## System calls"]
+    wanted = [*(f"| {name} |" for name in expected), "## Criteria", "## 4 KiB", "## 1 MiB", "## Several sessions", "Latency", "CPU", "## System calls", "## Copies"]
     faults = [f"report.md has no '{words}'" for words in wanted if words not in text]
     for name in ("4k", "1m", "sessions"):
         bars = xml.etree.ElementTree.parse(folder / f"{name}.svg").getroot().iter("{http://www.w3.org/2000/svg}rect")
@@ -68,5 +81,5 @@ def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
 
 def faults(results: dict, folder: pathlib.Path) -> list[str]:
     expected = _expected()
-    return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected)
+    return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected) + _of_copies(results)
             + _of_criteria(results, expected) + _of_files(folder, expected))

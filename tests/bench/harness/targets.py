@@ -14,7 +14,9 @@ class OpenIser:
     """Our daemon. It locks its LUN file, so each needs one of its own."""
     IQN = "iqn.2026-11.org.example:bench"
 
-    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path, lun: pathlib.Path, busy_poll: int = 0):
+    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path, lun: pathlib.Path, busy_poll: int = 0,
+                 counting: list[str] = []):
+        """`counting` goes before the program's name in the command."""
         config = {
             "portals": ["127.0.0.1:0"],
             "targets": [{"name": self.IQN, "luns": [{"lun": 0, "file": str(lun), "size": 0}]}],
@@ -24,7 +26,7 @@ class OpenIser:
         }
         file = folder / f"{name}.yaml"
         file.write_text(json.dumps(config))  # JSON is YAML
-        command = [str(programs / "iser-targetd"), "--config", str(file)]
+        command = [*counting, str(programs / "iser-targetd"), "--config", str(file)]
         self.polls = busy_poll > 0
         self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / f"{name}.log")
         self.port = self.daemon.wait_for(self._port, "does not listen")
