@@ -3,7 +3,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 50
-COLOURS = ["#1b6ca8", "#c8553d", "#588157", "#8d5a97"]
+COLOURS = ["#1b6ca8", "#c8553d", "#588157", "#8d5a97", "#b58900", "#4c566a"]
 
 
 def _step(most: float) -> float:

@@ -39,13 +39,14 @@ def _curve(samples: list[dict], folder: pathlib.Path) -> list[str]:
         "iops": ("4 KiB random reads", "kIOPS", 1000),
     }
     out = ["## Sessions", "", "4 KiB random reads of a null LUN, iSER with CRC. `shared`: 256 commands at one time (128 with one session), "
-           "divided among the sessions. `one each`: one command a session.", ""]
+           "divided among the sessions. `8 each`, `one each`: so many commands a session. "
+           "`login us`: CPU of the target for a login, a logout and the first commands.", ""]
     for figure, (title, label, scale) in plots.items():
         series = {f"{wire}, {load}": [v / scale for v in curve.line(wire, load, figure)] for wire, load in curve.lines}
         (folder / f"{figure}.svg").write_text(plot.lines(title, label, curve.sessions, series))
         out += [f"![{title}]({figure}.svg)", ""]
     for wire, load in curve.lines:
-        row = {"target us": "target_us", "initiator us": "initiator_us", "p50 us": "p50_us", "p99 us": "p99_us"}
+        row = {"target us": "target_us", "initiator us": "initiator_us", "login us": "target_session_us", "p50 us": "p50_us", "p99 us": "p99_us"}
         rows = [[str(n), f"{curve.of(wire, load, n, 'iops') / 1e3:.0f}", *(f"{curve.of(wire, load, n, f):.2f}" for f in row.values())] for n in curve.sessions]
         out += [f"### {wire}, {load}", "", *_table(["sessions", "kIOPS", *row], rows)]
     return out
