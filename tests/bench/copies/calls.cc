@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -63,6 +64,7 @@ constinit Real<int, pollfd*, nfds_t, int> real_poll("poll");
 constinit Real<int, int, int, const itimerspec*, itimerspec*> real_timerfd_settime(
     "timerfd_settime");
 constinit Real<int, int, eventfd_t*> real_eventfd_read("eventfd_read");
+constinit Real<ssize_t, void*, size_t, unsigned> real_getrandom("getrandom");
 constinit Real<int, io_uring*> real_io_uring_submit("io_uring_submit");
 
 }  // namespace
@@ -113,6 +115,10 @@ int timerfd_settime(int fd, int flags, const itimerspec* to, itimerspec* old) no
 }
 int eventfd_read(int fd, eventfd_t* value) {
   return real_eventfd_read.plain(OPENISER_CALLER(), fd, value);
+}
+// What it gives is no copy of payload.
+ssize_t getrandom(void* to, size_t n, unsigned flags) {
+  return real_getrandom.plain(OPENISER_CALLER(), to, n, flags);
 }
 // liburing makes its system calls without the C library. What this one moves is not known here.
 int io_uring_submit(io_uring* ring) {
