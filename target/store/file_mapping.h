@@ -30,16 +30,18 @@ class FileMapping {
   void has_done(const StoreRequest& request);
 
  private:
-  FileMapping(std::byte* memory, std::uint64_t size);
+  FileMapping(std::byte* memory, std::uint64_t size, bool read_only);
   struct Pages {
     std::uint64_t first, end;
   };
   bool is_mapped(const StoreRequest& request) const;
   Pages pages_of(const StoreRequest& request) const;
   void note_present(Pages pages);
+  void mark(Pages present);
 
   std::byte* const memory_;
   const std::uint64_t size_;
+  const bool read_only_;
   const std::size_t page_;
   PageMap present_;
 };
