@@ -17,6 +17,8 @@ namespace {
 
 // What an Ethernet path gives, where the kernel does not say.
 constexpr std::uint32_t kUsualEmss = 1460;
+// At least: of the loopback, and of no other network.
+constexpr int kLoopbackSegment = 65000;
 
 using NameCall = int (*)(int, sockaddr*, socklen_t*);
 
@@ -24,6 +26,21 @@ std::string address_text(int fd, NameCall name_of) {
   SocketAddress address;
   if (name_of(fd, address.get(), &address.size) != 0) return "unknown";
   return address.text();
+}
+
+int option_of(int fd, int level, int name) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return getsockopt(fd, level, name, &value, &size) == 0 ? value : 0;
+}
+
+// What a TCP segment on the path of `fd` could hold; 0 where that is not known.
+int segment_of_path(int fd) {
+  constexpr int kTcp = 20 + 12;  // with timestamps
+  constexpr int kIpv4 = 20, kIpv6 = 40;
+  if (const int mtu = option_of(fd, IPPROTO_IP, IP_MTU)) return mtu - kIpv4 - kTcp;
+  const int mtu = option_of(fd, IPPROTO_IPV6, IPV6_MTU);
+  return mtu != 0 ? mtu - kIpv6 - kTcp : 0;
 }
 
 }  // namespace
@@ -65,12 +82,10 @@ std::string Socket::peer_address() const {
 }
 
 std::uint32_t Socket::emss() const {
-  int segment = 0;
-  socklen_t size = sizeof segment;
-  if (getsockopt(fd_, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0) {
-    return kUsualEmss;
-  }
-  return static_cast<std::uint32_t>(segment);
+  // Over the loopback TCP begins with segments of half the peer's first window.
+  const int path = segment_of_path(fd_);
+  const int segment = path > kLoopbackSegment ? path : option_of(fd_, IPPROTO_TCP, TCP_MAXSEG);
+  return segment > 0 ? static_cast<std::uint32_t>(segment) : kUsualEmss;
 }
 
 }  // namespace openiser::rdmap

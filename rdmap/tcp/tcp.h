@@ -27,7 +27,7 @@ class Socket {
   // "127.0.0.1:3260", "[::1]:3260".
   std::string local_address() const;
   std::string peer_address() const;
-  // TCP_MAXSEG of the connection as it is now: EMSS.
+  // EMSS: TCP_MAXSEG of the connection as it is now; over the loopback what its MTU gives.
   std::uint32_t emss() const;
 
  private:
