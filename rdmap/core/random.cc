@@ -11,16 +11,21 @@
 namespace openiser::rdmap {
 
 std::uint32_t RandomWords::next() {
-  if (used_ == words_.size()) {
-    // 256 bytes or fewer come whole once the kernel's generator is seeded (getrandom(2)).
-    ssize_t got;
-    do {
-      got = ::getrandom(words_.data(), sizeof words_, 0);
-    } while (got < 0 && errno == EINTR);
-    ISER_ASSERT(got == static_cast<ssize_t>(sizeof words_));
-    used_ = 0;
-  }
+  if (used_ == words_.size()) refill();
   return std::exchange(words_[used_++], 0);
+}
+
+void RandomWords::refill() {
+  auto* place = reinterpret_cast<std::byte*>(words_.data());
+  std::size_t missing = sizeof words_;
+  while (missing > 0) {
+    const ssize_t got = ::getrandom(place, missing, 0);
+    if (got < 0 && errno == EINTR) continue;
+    ISER_ASSERT(got > 0);
+    place += got;
+    missing -= static_cast<std::size_t>(got);
+  }
+  used_ = 0;
 }
 
 }  // namespace openiser::rdmap

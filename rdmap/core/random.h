@@ -1,5 +1,5 @@
-// Random words from the kernel's generator, fetched 64 at a time so that a registration costs no
-// system call of its own. Values are safe to use as secrets.
+// Random words from the kernel's generator, fetched 512 at a time so that registrations cost
+// next to no system calls. Values are safe to use as secrets.
 #pragma once
 
 #include <array>
@@ -12,7 +12,9 @@ class RandomWords {
   std::uint32_t next();
 
  private:
-  std::array<std::uint32_t, 64> words_{};
+  void refill();
+
+  std::array<std::uint32_t, 512> words_{};
   std::size_t used_ = words_.size();
 };
 
