@@ -303,7 +303,8 @@ class Session::State final : public ClientConnection::Events, public Command::Ow
     if (session_) {
       command.error = {};
       session_->submit(command);
-      if (!std::exchange(flush_due_, true)) loop_.defer([this] { flush(); });
+      if (!session_->in_turn() && !std::exchange(flush_due_, true))
+        loop_.defer([this] { flush(); });
       return;
     }
     if (given_up_ || closing_) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/event_ring.h"
@@ -28,7 +29,10 @@ class Recorder final : public Datamover, public DatamoverClient {
   std::uint32_t data_in_pdus(std::uint32_t length) const override;
   void get_data(const R2t& pdu, Buffer sink) override;
   void deallocate_task_resources(std::uint32_t initiator_task_tag) override;
-  void flush() override { datamover_.flush(); }
+  void flush() override {
+    fresh_ = false;
+    datamover_.flush();
+  }
   void connection_terminate(ErrorCode why) override;
   void notice_max_send_data_segment(std::uint32_t bytes) override {
     datamover_.notice_max_send_data_segment(bytes);
@@ -39,19 +43,26 @@ class Recorder final : public Datamover, public DatamoverClient {
   void data_completion_notify(DataCompletion completion) override;
   void data_ack_notify(std::uint32_t initiator_task_tag, std::uint32_t data_sn) override;
   void connection_terminate_notify(ErrorCode why) override;
-  void turn_ended() override { client_->turn_ended(); }
+  void turn_ended() override {
+    fresh_ = false;
+    client_->turn_ended();
+  }
   std::uint32_t exp_stat_sn() const override { return client_->exp_stat_sn(); }
   void window_notify(std::uint32_t exp_cmd_sn, std::uint32_t max_cmd_sn) override;
 
  private:
   void add(const char* what, std::uint64_t a = 0, std::uint64_t b = 0) {
-    events_.add(clock_.now(), what, a, b);
+    if (!std::exchange(fresh_, true)) time_ = clock_.now();
+    events_.add(time_, what, a, b);
   }
 
   Datamover& datamover_;
   const Clock& clock_;
   DatamoverClient* client_ = nullptr;
   EventRing events_;
+  // Of the first event of a turn, and good for all of it: a clock is not looked at for each PDU.
+  Time time_;
+  bool fresh_ = false;
 };
 
 }  // namespace openiser::iscsi

@@ -113,7 +113,7 @@ class Worker {
     }
   }
 
-  void issue(Slot& slot) {
+  void issue(Slot& slot, Clock::time_point now = Clock::now()) {
     const std::uint64_t block = load_.random ? random_() % load_.blocks : next_++ % load_.blocks;
     slot.offset = block * load_.block_size;
     slot.reading = load_.reads && (!load_.writes || random_() % 100 < load_.mix);
@@ -124,7 +124,7 @@ class Worker {
     c.data_in = slot.reading ? slot.memory.bytes() : MutableBytes();
     c.data_out = slot.reading ? Bytes() : Bytes(slot.memory.bytes());
     if (!slot.reading && load_.verify) stamp(slot.memory.bytes(), slot.offset);
-    slot.begun = Clock::now();
+    slot.begun = now;
     session_->submit(c);
   }
 
@@ -143,7 +143,7 @@ class Worker {
       latencies_.add(
           static_cast<std::uint64_t>(std::chrono::nanoseconds(now - slot.begun).count()));
     }
-    if (now < end_ && errors_ < 1000) return issue(slot);
+    if (now < end_ && errors_ < 1000) return issue(slot, now);
     if (--open_ == 0) finished_.set_value();
   }
 

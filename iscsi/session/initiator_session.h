@@ -79,6 +79,8 @@ class InitiatorSession : public DatamoverClient {
   // session's end it is done with errc::not_logged_in.
   virtual void submit(InitiatorTask& task) = 0;
   virtual void flush() = 0;
+  // What the peer has sent is being looked at: at the end of that all is flushed anyway.
+  virtual bool in_turn() const = 0;
 
   using Answer = std::function<void(ErrorCode error, TaskManagementAnswer answer)>;
   // ABORT TASK of a task under way: the task is done with task_aborted, or with its answer if that

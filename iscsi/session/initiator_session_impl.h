@@ -46,6 +46,7 @@ class InitiatorSessionImpl final : public InitiatorSession {
   void data_completion_notify(DataCompletion) override {}  // the target's
   void connection_terminate_notify(ErrorCode why) override;
   void turn_ended() override;
+  bool in_turn() const override { return in_turn_; }
   std::uint32_t exp_stat_sn() const override { return exp_stat_sn_; }
   void window_notify(std::uint32_t exp_cmd_sn, std::uint32_t max_cmd_sn) override;
 
