@@ -30,7 +30,7 @@ class Buffer {
   Buffer() = default;
   // The window is the whole block. `owner` may be null: then nobody is told.
   Buffer(std::byte* block, std::size_t capacity, BufferOwner* owner)
-      : block_(block), capacity_(capacity), size_(capacity), owner_(owner) {}
+      : block_(block), owner_(owner), capacity_(capacity), size_(capacity) {}
   // Memory of somebody else's, who keeps it valid and untouched until the lease has come back.
   static Buffer wrap(MutableBytes memory) { return {memory.data(), memory.size(), nullptr}; }
   // The same for memory that is only ever read.
@@ -41,10 +41,11 @@ class Buffer {
   static Buffer allocate(std::size_t size);
   static Buffer copy_of(Bytes bytes);
 
-  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer(Buffer&& other) noexcept { take(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    Buffer taken(std::move(other));
-    swap(taken);
+    if (this == &other) return *this;
+    if (block_ && owner_) owner_->release(block_, capacity_);
+    take(other);
     return *this;
   }
   Buffer(const Buffer&) = delete;
@@ -71,25 +72,29 @@ class Buffer {
   // Gives the memory back now.
   void reset() {
     if (block_ && owner_) owner_->release(block_, capacity_);
-    block_ = nullptr;
-    capacity_ = offset_ = size_ = 0;
-    owner_ = nullptr;
+    forget();
   }
 
  private:
-  void swap(Buffer& other) noexcept {
-    std::swap(block_, other.block_);
-    std::swap(capacity_, other.capacity_);
-    std::swap(offset_, other.offset_);
-    std::swap(size_, other.size_);
-    std::swap(owner_, other.owner_);
+  void take(Buffer& other) noexcept {
+    block_ = other.block_;
+    owner_ = other.owner_;
+    capacity_ = other.capacity_;
+    offset_ = other.offset_;
+    size_ = other.size_;
+    other.forget();
+  }
+  void forget() noexcept {
+    block_ = nullptr;
+    owner_ = nullptr;
+    capacity_ = offset_ = size_ = 0;
   }
 
   std::byte* block_ = nullptr;
+  BufferOwner* owner_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t offset_ = 0;
   std::size_t size_ = 0;
-  BufferOwner* owner_ = nullptr;
 };
 
 // A pool of blocks in power-of-two size classes from 256 bytes to 16 MiB, for one thread. Blocks

@@ -49,9 +49,7 @@ void OutputQueue::append_reference(Bytes bytes) {
 
 std::size_t OutputQueue::gather(std::span<Bytes> out) const {
   std::size_t n = 0;
-  for (auto piece = pieces_.begin(); piece != pieces_.end() && n < out.size(); ++piece) {
-    out[n++] = piece->bytes;
-  }
+  for (; n < out.size() && n < pieces_.size(); ++n) out[n] = pieces_[n].bytes;
   return n;
 }
 
@@ -79,7 +77,8 @@ void OutputQueue::consume(std::size_t n) {
 void OutputQueue::detach(Bytes memory) {
   const auto* begin = memory.data();
   const auto* end = begin + memory.size();
-  for (Piece& piece : pieces_) {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
     if (!piece.reference || piece.bytes.data() >= end ||
         piece.bytes.data() + piece.bytes.size() <= begin)
       continue;

@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/bytes.h"
+#include "base/fifo.h"
 
 namespace openiser {
 
@@ -46,7 +47,7 @@ class OutputQueue {
 
   std::byte* arena_space(std::size_t n);
 
-  std::deque<Piece> pieces_;
+  Fifo<Piece> pieces_;
   std::deque<std::pair<std::uint64_t, Buffer>>
       chunks_;  // arena blocks with the end() of their last use
   std::deque<std::pair<std::uint64_t, Buffer>> copies_;  // made by detach(), likewise

@@ -14,7 +14,8 @@ void Connection::completions_ready() {
   while (const std::size_t n = queue_pair_->poll(batch_)) {
     for (std::size_t i = 0; i < n; ++i) {
       completed(batch_[i]);
-      batch_[i] = {};
+      batch_[i].buffer.reset();
+      batch_[i].body.reset();
     }
     finish_turn();
   }

@@ -11,8 +11,8 @@ namespace {
 
 // Holds the largest FPDU with its markers (66 KiB), and behind it as much as one read takes: many
 // small FPDUs, but not so many that the peer runs out of work before it hears of them.
-constexpr std::size_t kStagingSize = 132 << 10;
-constexpr std::size_t kStagedRead = 64 << 10;
+constexpr std::size_t kStagingSize = 164 << 10;
+constexpr std::size_t kStagedRead = 96 << 10;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose

@@ -64,7 +64,7 @@ class Iwarp final : public IwarpQueuePair {
   bool may_send() const { return role_ == MpaRole::initiator || receiver_.validated_one(); }
 
   void deregister(Stag stag) override;
-  void post(Work work);
+  void post(Work&& work);
 
   void feed(Bytes bytes);
   void process_input();
@@ -154,7 +154,7 @@ void Iwarp::post_receive(Buffer buffer, WorkId id) {
   if (state_ == State::ended) receives_.abandon(errc::not_connected, completions_);
 }
 
-void Iwarp::post(Work work) {
+void Iwarp::post(Work&& work) {
   works_.post(std::move(work));
   if (state_ == State::ended) works_.abandon(errc::not_connected, completions_);
 }

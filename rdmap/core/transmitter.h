@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 
 #include "base/output_queue.h"
@@ -83,7 +82,7 @@ class Transmitter {
     Work* work;
     std::uint64_t end;
   };
-  std::deque<Framed> framed_;
+  Fifo<Framed> framed_;
 };
 
 }  // namespace openiser::rdmap

@@ -5,9 +5,9 @@
 namespace openiser::rdmap {
 
 std::size_t CompletionQueue::poll(std::span<Completion> out) {
-  const std::size_t n = std::min(out.size(), queue_.size());
-  std::move(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(n), out.begin());
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(n));
+  std::size_t n = 0;
+  for (; n < out.size() && !queue_.empty(); queue_.pop_front())
+    out[n++] = std::move(queue_.front());
   return n;
 }
 
@@ -42,13 +42,12 @@ Work Work::of(ReadWork&& work) {
 
 void WorkQueue::complete_front(CompletionQueue& into) {
   Work& work = queue_.front();
-  Completion completion;
+  Completion& completion = into.add();
   completion.kind = work.kind;
   completion.id = work.id;
   completion.status = work.status;
   completion.buffer = std::move(work.buffer);
   completion.body = std::move(work.body);
-  into.push(std::move(completion));
   queue_.pop_front();
 }
 
@@ -75,26 +74,24 @@ Buffer& ReceiveQueue::current() {
 
 void ReceiveQueue::complete(std::size_t length, std::optional<Stag> invalidated,
                             bool solicited_event, CompletionQueue& into) {
-  Completion completion;
+  Completion& completion = into.add();
   completion.kind = Completion::Kind::receive;
   completion.buffer = std::move(current());
   completion.buffer.resize(length);
   completion.id = current_->id;
   completion.invalidated = invalidated;
   completion.solicited_event = solicited_event;
-  into.push(std::move(completion));
   current_.reset();
 }
 
 void ReceiveQueue::abandon(ErrorCode why, CompletionQueue& into) {
   if (current_) waiting_.push_back(std::move(*std::exchange(current_, {})));
   for (Posted& posted : waiting_) {
-    Completion completion;
+    Completion& completion = into.add();
     completion.kind = Completion::Kind::receive;
     completion.id = posted.id;
     completion.status = why;
     completion.buffer = std::move(posted.buffer);
-    into.push(std::move(completion));
   }
   waiting_.clear();
 }

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/fifo.h"
 #include "rdmap/rcap.h"
 
 namespace openiser::rdmap {
@@ -17,9 +17,10 @@ namespace openiser::rdmap {
 // Completions not yet polled, oldest first.
 class CompletionQueue {
  public:
-  void push(Completion completion) {
-    queue_.push_back(std::move(completion));
+  // A fresh one, to be filled in at once.
+  Completion& add() {
     news_ = true;
+    return queue_.emplace_back();
   }
   std::size_t poll(std::span<Completion> out);
   // Whether something was pushed that the client has not been told of.
@@ -27,7 +28,7 @@ class CompletionQueue {
   bool take_news() { return std::exchange(news_, false); }
 
  private:
-  std::deque<Completion> queue_;
+  Fifo<Completion> queue_;
   bool news_ = false;
 };
 
@@ -53,7 +54,7 @@ struct Work {
 
 class WorkQueue {
  public:
-  void post(Work work) { queue_.push_back(std::move(work)); }
+  void post(Work&& work) { queue_.push_back(std::move(work)); }
   // What is posted may be started.
   void flush() { flushed_ = queue_.size(); }
 
@@ -72,7 +73,7 @@ class WorkQueue {
  private:
   void complete_front(CompletionQueue& into);
 
-  std::deque<Work> queue_;
+  Fifo<Work> queue_;
   std::size_t started_ = 0;
   std::size_t flushed_ = 0;
 };
