@@ -15,7 +15,11 @@ void plan_unsolicited(const Parameters& parameters, std::uint32_t segment, TaskM
   const auto expected = static_cast<std::uint32_t>(memory.out.size());
   const std::uint32_t burst = std::min(parameters.first_burst_length, expected);
   memory.immediate_size = parameters.immediate_data ? std::min(burst, segment) : 0;
-  memory.unsolicited_size = parameters.initial_r2t ? memory.immediate_size : burst;
+  // Over iSER what is asked for is read straight into its place, so where the target has to ask
+  // anyway it may have all but the immediate data so.
+  const bool rest_is_asked_for =
+      parameters.initial_r2t || (parameters.rdma_extensions && burst < expected);
+  memory.unsolicited_size = rest_is_asked_for ? memory.immediate_size : burst;
 }
 
 ScsiCommand describe(const InitiatorTask& task) {

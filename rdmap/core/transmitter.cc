@@ -30,6 +30,17 @@ std::array<Bytes, 2> part_of(const Work& work, std::size_t from, std::size_t len
           length > in_head ? body.subspan(body_from, length - in_head) : Bytes()};
 }
 
+// Of the next segment, where `left` bytes are to go, at most `room` in each. Full ones, each of
+// which fills a TCP segment (RFC 5044 section 4.5); but where these are large, equal ones, as a
+// small one behind them would have the receiver stage the next message along with it.
+std::size_t segment_length(std::size_t left, std::size_t room) {
+  constexpr std::size_t kLarge = 16 << 10;
+  if (left <= room || room < kLarge) return std::min(left, room);
+  const std::size_t segments = (left + room - 1) / room;
+  const std::size_t equal = (left + segments - 1) / segments;
+  return std::min(room, (equal + 3) / 4 * 4);
+}
+
 }  // namespace
 
 void Transmitter::start(const MpaSettled& settled, std::uint32_t emss, std::uint32_t max_send) {
@@ -127,7 +138,7 @@ void Transmitter::request_read(Work* work) {
 Status Transmitter::frame_segment() {
   const bool send = message_->work && message_->work->kind == Completion::Kind::send;
   const std::size_t room = mulpdu_ - ddp_header_size(!send);
-  const std::size_t length = std::min(room, message_->length - message_->position);
+  const std::size_t length = segment_length(message_->length - message_->position, room);
   const bool last = message_->position + length == message_->length;
   if (!message_->work) {
     if (const auto framed = frame_response(length, last); !framed) return framed;

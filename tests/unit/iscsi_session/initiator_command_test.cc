@@ -117,6 +117,30 @@ TEST_F(InitiatorCommand, BurstMatrix) {
   }
 }
 
+// Over iSER the target reads the rest of a long write, and may have all of it but the immediate
+// data.
+TEST_F(InitiatorCommand, OverIserALongWriteHasNoDataOuts) {
+  parameters.rdma_extensions = true;
+  parameters.first_burst_length = 4096;
+  parameters.immediate_data = true;
+  parameters.initial_r2t = false;
+  datamover.max_segment = parameters.max_send_data_segment_length = 1024;
+  restart();
+  for (const std::uint32_t length : {4096u, 4097u}) {
+    const auto out = random_bytes(length);
+    TestTask task;
+    task.data_out = out;
+    session->submit(task);
+    const auto pdu = take_command();
+    EXPECT_EQ(datamover.last.memory->immediate_size, 1024u);
+    EXPECT_EQ(datamover.last.memory->unsolicited_size, length == 4096 ? 4096u : 1024u);
+    EXPECT_EQ(pdu.final, length != 4096);
+    EXPECT_EQ(datamover.sent.size(), length == 4096 ? 3u : 0u);
+    while (!datamover.sent.empty()) datamover.take<DataOut>();
+    answer(pdu.initiator_task_tag);
+  }
+}
+
 TEST_F(InitiatorCommand, NeverSendsBeyondTheWindow) {
   for (const std::uint32_t places : {0u, 1u, 2u, 4u}) {
     parameters.max_cmd_sn = parameters.next_cmd_sn + places - 1;

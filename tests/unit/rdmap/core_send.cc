@@ -70,6 +70,21 @@ TEST_F(CoreSend, MessagesAreCutIntoSegmentsOfMulpdu) {
   EXPECT_EQ(to_hex(Bytes(sent[5]).first(14)), write_header(Stag{1}, 16384 + 2 * (ulpdu - 14)));
 }
 
+TEST_F(CoreSend, LargeSegmentsAreEqual) {
+  MpaSettings settings = revision_1();
+  settings.emss = 65483;
+  open_initiator(settings);
+  pair_->post_write({.id = 1, .data = Buffer::copy_of(noise(131074)), .sink = {Stag{1}, 0}});
+  pair_->post_write({.id = 2, .data = Buffer::copy_of(noise(64000)), .sink = {Stag{1}, 0}});
+  pair_->flush();
+  const auto sent = peer_->take_ulpdus();
+  ASSERT_EQ(sent.size(), 4u);
+  EXPECT_EQ(sent[0].size(), 14u + 43692);
+  EXPECT_EQ(sent[1].size(), 14u + 43692);
+  EXPECT_EQ(sent[2].size(), 14u + 43690);
+  EXPECT_EQ(sent[3].size(), 14u + 64000);
+}
+
 TEST_F(CoreSend, CompletesWhenTheTransportHasItsLastByte) {
   open_initiator();
   send(noise(5000));
