@@ -71,11 +71,11 @@ stalled() {
     echo 5 | tee "/sys/block/$(basename "$disk")/device/timeout" "/sys/block/$(basename "$disk")/device/eh_timeout" >/dev/null
     dmesg -C
     echo 1 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
-    fio_verified "$disk" --sync=1 --iodepth=32 --size=8m --loops=3 >/run/fio.log 2>&1 &
+    fio_verified "$disk" --sync=1 --iodepth=32 --size=8m --loops=8 >/run/fio.log 2>&1 &
     writer=$!
     wait_for 60 wrote_more "$disk" $(($(writes_done "$disk") + 100)) || fail "fio does not get on"
     dmsetup suspend --noflush --nolockfs stall
-    wait_for 30 piled_up "$disk" 32 || { dmsetup resume stall; fail "the store does not stall"; }
+    wait_for 30 stands_still "$disk" || { dmsetup resume stall; fail "the store does not stall"; }
     healthy_lun_served || { dmsetup resume stall; fail "the other LUN was not served"; }
     "$@" || { dmsetup resume stall; fail "no success of: $*"; }
     dmsetup resume stall
@@ -83,7 +83,15 @@ stalled() {
     echo 0 >/sys/module/libiscsi/parameters/debug_libiscsi_eh
     dmesg | grep -v 'cmd_timed_out' | tail -n 60
 }
-piled_up() { [[ $(awk '{ print $2 }' "/sys/block/$(basename "$1")/inflight") -eq $2 ]]; }
+# stands_still DISK: commands are under way, be it writes or the reads that verify them, and for a second none has ended
+stands_still() {
+    local stat before after
+    stat=/sys/block/$(basename "$1")/stat
+    before=$(awk '{ print $1 + $5 }' "$stat")
+    sleep 1
+    after=$(awk '$9 > 0 { print $1 + $5 }' "$stat")
+    [[ $after == "$before" ]]
+}
 healthy_lun_served() {
     local url="iser://$peer_ip/$iqn/3?wire=rdma-first"
     head -c 1M /dev/urandom >/run/written
