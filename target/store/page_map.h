@@ -5,7 +5,9 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 
 namespace openiser::target {
 
@@ -14,27 +16,33 @@ namespace openiser::target {
 // data is gone.
 class PageMap {
  public:
-  // A page number is below `pages`.
+  // A page number is below `pages`. Throws std::bad_alloc. Parts of the map where nothing is marked
+  // take no memory.
   explicit PageMap(std::uint64_t pages)
-      : pages_(pages), words_(std::make_unique<std::atomic<std::uint64_t>[]>(pages / 64 + 1)) {}
+      : pages_(pages),
+        words_(static_cast<std::uint64_t*>(std::calloc(pages / 64 + 1, sizeof(std::uint64_t)))) {
+    if (!words_) throw std::bad_alloc();
+  }
 
   void mark(std::uint64_t first, std::uint64_t end) {
-    for_words(first, end, [](std::atomic<std::uint64_t>& word, std::uint64_t mask) {
+    for_words(first, end, [](Word word, std::uint64_t mask) {
       // Mostly they are marked already.
       if ((word.load(std::memory_order_relaxed) & mask) != mask) word.fetch_or(mask);
     });
   }
   void clear(std::uint64_t first, std::uint64_t end) {
-    for_words(first, end, [](std::atomic<std::uint64_t>& word, std::uint64_t mask) {
+    for_words(first, end, [](Word word, std::uint64_t mask) {
       if ((word.load(std::memory_order_relaxed) & mask) != 0) word.fetch_and(~mask);
     });
   }
-  bool is_marked(std::uint64_t page) const { return (words_[page / 64] >> page % 64 & 1) != 0; }
+  bool is_marked(std::uint64_t page) const {
+    return (word_at(page / 64).load() >> page % 64 & 1) != 0;
+  }
   // The first page from `page` on, and before `end`, that is not as it is; `end` if all are.
   std::uint64_t change(std::uint64_t page, std::uint64_t end) const {
     const std::uint64_t flip = is_marked(page) ? ~std::uint64_t{0} : 0;
     while (page < end) {
-      const std::uint64_t rest = (words_[page / 64] ^ flip) >> page % 64;
+      const std::uint64_t rest = (word_at(page / 64).load() ^ flip) >> page % 64;
       if (rest != 0) return std::min(end, page + static_cast<unsigned>(std::countr_zero(rest)));
       page = (page / 64 + 1) * 64;
     }
@@ -43,19 +51,26 @@ class PageMap {
   std::uint64_t pages() const { return pages_; }
 
  private:
+  using Word = std::atomic_ref<std::uint64_t>;
+  struct Free {
+    void operator()(std::uint64_t* words) const { std::free(words); }
+  };
+
+  Word word_at(std::uint64_t index) const { return Word(words_.get()[index]); }
+
   template <class Call>
   void for_words(std::uint64_t first, std::uint64_t end, Call call) {
     while (first < end) {
       const std::uint64_t stop = std::min(end, (first / 64 + 1) * 64);
       const std::uint64_t count = stop - first;
       const std::uint64_t ones = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-      call(words_[first / 64], ones << first % 64);
+      call(word_at(first / 64), ones << first % 64);
       first = stop;
     }
   }
 
   const std::uint64_t pages_;
-  const std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  const std::unique_ptr<std::uint64_t[], Free> words_;
 };
 
 }  // namespace openiser::target
