@@ -43,9 +43,10 @@ class Buffer {
 
   Buffer(Buffer&& other) noexcept { take(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    if (this == &other) return *this;
-    if (block_ && owner_) owner_->release(block_, capacity_);
-    take(other);
+    if (this != &other) {
+      reset();
+      take(other);
+    }
     return *this;
   }
   Buffer(const Buffer&) = delete;

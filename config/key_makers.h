@@ -61,14 +61,9 @@ constexpr Key value(std::string_view name, Kind kind, std::string_view what, std
 template <auto Member>
 constexpr Key choice(std::string_view name, std::span<const std::string_view> choices,
                      std::string_view what) {
-  return {name,
-          Kind::choice,
-          what,
-          0,
-          UINT64_MAX,
-          choices,
-          keys_detail::Access<Member>::set,
-          keys_detail::Access<Member>::get};
+  Key key = value<Member>(name, Kind::choice, what, 0, UINT64_MAX);
+  key.choices = choices;
+  return key;
 }
 template <auto Member>
 constexpr Key object(std::string_view name, const Object& object) {

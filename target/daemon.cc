@@ -88,10 +88,6 @@ std::shared_ptr<Catalogue> what_is_gone(const Catalogue& before, const Catalogue
   return gone;
 }
 
-std::size_t worker_count(std::uint32_t configured) {
-  return configured != 0 ? configured : std::max(std::thread::hardware_concurrency(), 1u);
-}
-
 }  // namespace
 
 Daemon::Daemon(config::Daemon config)
@@ -104,7 +100,7 @@ Daemon::Daemon(config::Daemon config)
   const Worker::Shared shared{config_, catalogue_, sessions_,
                               [this] { loop_.post([this] { look_whether_drained(); }); }};
   const std::vector<unsigned>& cpus = config_.limits.cpus;
-  for (std::size_t i = 0; i != worker_count(config_.limits.threads); ++i) {
+  for (std::size_t i = 0; i != worker_count(config_.limits); ++i) {
     workers_.push_back(std::make_unique<Worker>(
         shared, cpus.empty() ? std::nullopt : std::optional(cpus[i % cpus.size()])));
   }

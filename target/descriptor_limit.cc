@@ -2,12 +2,11 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <string>
-#include <thread>
 
 #include "base/log.h"
 #include "target/start_error.h"
+#include "target/worker.h"
 
 namespace openiser::target {
 namespace {
@@ -41,8 +40,7 @@ rlim_t raised_limit() {
 void provide_descriptors(const config::Daemon& config) {
   const rlim_t limit = raised_limit();
   const rlim_t files = files_of(config);
-  const rlim_t threads = std::max(config.limits.threads, std::thread::hardware_concurrency());
-  const rlim_t least = files + kOwn + kPerThread * threads;
+  const rlim_t least = files + kOwn + kPerThread * worker_count(config.limits);
   const auto words = [&](rlim_t needed, const std::string& what) {
     return std::to_string(needed) + " file descriptors are needed for " + what +
            ", and the process may have " + std::to_string(limit) +

@@ -1,14 +1,12 @@
 #include "target/worker.h"
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <cstring>
+#include <algorithm>
 #include <future>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/processor.h"
 #include "iscsi/errors.h"
 #include "target/store_flush.h"
 
@@ -30,16 +28,17 @@ StoreEngine::Kind kind_of(config::Daemon::Store configured) {
 
 // A processor that there is not, or that the process may not use, is worth no more than a word.
 void stay_on(unsigned processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  if (const int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set)) {
+  if (const ErrorCode error = stay_on_processor(processor)) {
     log::warn("worker", "limits: cpus: processor " + std::to_string(processor) +
-                            " is not to be had: " + std::strerror(error));
+                            " is not to be had: " + error.message());
   }
 }
 
 }  // namespace
+
+std::size_t worker_count(const config::Limits& limits) {
+  return limits.threads != 0 ? limits.threads : std::max(std::thread::hardware_concurrency(), 1u);
+}
 
 Worker::Worker(const Shared& shared, std::optional<unsigned> processor)
     : shared_(shared), loop_(std::chrono::microseconds(shared.config.limits.busy_poll)) {

@@ -14,6 +14,9 @@
 
 namespace openiser::target {
 
+// How many workers a daemon has.
+std::size_t worker_count(const config::Limits& limits);
+
 class Worker final : ServerConnection::Owner {
  public:
   // What all workers share; outlives them.

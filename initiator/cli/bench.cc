@@ -1,6 +1,4 @@
 // bench: a load of one kind, and what it achieved.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -13,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/latency_histogram.h"
+#include "base/processor.h"
 #include "initiator/cli/commands.h"
 #include "initiator/cli/output.h"
 #include "initiator/lun.h"
@@ -190,10 +189,6 @@ void fill(Lun& lun, const Load& load) {
   }
 }
 
-double seconds_of(const timeval& t) {
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-}
-
 }  // namespace
 
 int bench(const Common& common, const BenchArguments& arguments) {
@@ -212,15 +207,14 @@ int bench(const Common& common, const BenchArguments& arguments) {
     workers.push_back(
         std::make_unique<Worker>(sessions[i], *url.lun, lun->properties().block_size, load, i));
   }
-  rusage before{}, after{};
-  getrusage(RUSAGE_SELF, &before);
+  const ProcessorTime before = processor_time();
   const Clock::time_point start = Clock::now();
   const auto length =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(arguments.runtime));
   for (auto& worker : workers) worker->start(start + length);
   for (auto& worker : workers) worker->wait();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  getrusage(RUSAGE_SELF, &after);
+  const ProcessorTime after = processor_time();
 
   auto all = std::make_unique<LatencyHistogram>();
   std::uint64_t errors = 0;
@@ -232,8 +226,8 @@ int bench(const Common& common, const BenchArguments& arguments) {
   }
   const double ios = static_cast<double>(all->count());
   const double bytes = ios * load.block_size;
-  const double user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
-  const double system = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
+  const double user = after.user - before.user;
+  const double system = after.system - before.system;
   const char* wire = name_of(sessions[0]->info().wire);
   if (common.json) {
     const nlohmann::ordered_json out{{"iops", ios / seconds},

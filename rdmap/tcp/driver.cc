@@ -111,9 +111,10 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
     const auto self = shared_from_this();
     in_turn = true;
     bool more_input = false, more_output = false;
-    received_in_turn = 0;
-    for (int calls = 0; calls != kCallsPerTurn && received_in_turn < kBytesPerTurn; ++calls) {
-      more_input = receive();
+    std::size_t bytes = 0;
+    for (int calls = 0; calls != kCallsPerTurn && bytes < kBytesPerTurn; ++calls) {
+      if (readable) bytes += receive();
+      more_input = readable && !blocked && !ended;
       asked_in_turn = false;
       more_output = !ended && send();
       if (!more_input || more_output) break;
@@ -132,18 +133,9 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
 
   // --- input ---
 
-  // Makes one call; true when more may be there.
-  bool receive() {
-    if (!readable) return false;
-    if (wish == CloseWish::none) {
-      received_in_turn += receive_once();
-    } else {
-      discard();
-    }
-    return readable && !blocked && !ended;
-  }
-
-  std::size_t receive_once() {
+  // Makes one call; returns the bytes that the endpoint got.
+  std::size_t receive() {
+    if (wish != CloseWish::none) return discard(), 0;
     std::array<MutableBytes, kPieces> places;
     const std::size_t offered = endpoint->receive_space(places);
     if (destroyed) return 0;
@@ -335,7 +327,6 @@ struct TcpDriver::State final : StreamHost, std::enable_shared_from_this<TcpDriv
   // The endpoint had nothing to send at its last chance.
   bool drained = false;
 
-  std::size_t received_in_turn = 0;
   bool turn_posted = false;
   bool in_turn = false;
   bool asked_in_turn = false;

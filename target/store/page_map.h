@@ -1,4 +1,4 @@
-// Which pages of a memory store have been written: one bit a page.
+// Which pages of a store hold data, as far as is known: one bit a page.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,7 @@ class PageMap {
   // A page number is below `pages`. Throws std::bad_alloc. Parts of the map where nothing is marked
   // take no memory.
   explicit PageMap(std::uint64_t pages)
-      : pages_(pages),
-        words_(static_cast<std::uint64_t*>(std::calloc(pages / 64 + 1, sizeof(std::uint64_t)))) {
+      : words_(static_cast<std::uint64_t*>(std::calloc(pages / 64 + 1, sizeof(std::uint64_t)))) {
     if (!words_) throw std::bad_alloc();
   }
 
@@ -48,7 +47,6 @@ class PageMap {
     }
     return end;
   }
-  std::uint64_t pages() const { return pages_; }
 
  private:
   using Word = std::atomic_ref<std::uint64_t>;
@@ -69,7 +67,6 @@ class PageMap {
     }
   }
 
-  const std::uint64_t pages_;
   const std::unique_ptr<std::uint64_t[], Free> words_;
 };
 

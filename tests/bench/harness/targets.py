@@ -1,16 +1,15 @@
 """The targets that contenders drive: each a daemon on the target's core, with the LUN file as its store."""
-import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 
 from . import machine, processes
 from .cases import MIB
+from .ours import Ours
 
 
-class OpenIser:
+class OpenIser(Ours):
     """Our daemon. It locks its LUN file, so each needs one of its own."""
     IQN = "iqn.2026-11.org.example:bench"
 
@@ -18,26 +17,16 @@ class OpenIser:
                  counting: list[str] = []):
         """`counting` goes before the program's name in the command."""
         config = {
-            "portals": ["127.0.0.1:0"],
             "targets": [{"name": self.IQN, "luns": [{"lun": 0, "file": str(lun), "size": 0}]}],
             "rdma": {"crc": False},  # none only where the initiator wants none either
-            "state_directory": str(folder / f"{name}.state"),
             "limits": {"threads": 1, "busy_poll": busy_poll},  # all threads would share the one core
         }
-        file = folder / f"{name}.yaml"
-        file.write_text(json.dumps(config))  # JSON is YAML
-        command = [*counting, str(programs / "iser-targetd"), "--config", str(file)]
         self.polls = busy_poll > 0
-        self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / f"{name}.log")
-        self.port = self.daemon.wait_for(self._port, "does not listen")
+        super().__init__(processes.on_core(machine.TARGET_CORE, [*counting, str(programs / "iser-targetd")]), folder, name, config)
         self.rest()
 
-    def _port(self):
-        found = re.search(r"listening on 127\.0\.0\.1:(\d+)", self.daemon.log.read_text(errors="replace"))
-        return found and int(found[1])
-
     def url(self, scheme: str, query: str = "") -> str:
-        return f"{scheme}://127.0.0.1:{self.port}/{self.IQN}/0" + (f"?{query}" if query else "")
+        return super().url(scheme, self.IQN, query)
 
     def work(self) -> None:
         if self.polls:
@@ -47,9 +36,6 @@ class OpenIser:
         """One that polls may not take its core from the others."""
         if self.polls:
             self.daemon.pause()
-
-    def stop(self) -> None:
-        self.daemon.stop()
 
 
 class Tgtd:

@@ -35,11 +35,11 @@ class Load {
     }
     run_for(options_.warm_up);
     measuring_ = true;
-    const CpuTime before = cpu_time();
+    const ProcessorTime before = processor_time();
     const Clock::time_point start = Clock::now();
     run_for(options_.seconds);
     measuring_ = false;
-    const CpuTime after = cpu_time();
+    const ProcessorTime after = processor_time();
     result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     result_.cpu = {after.user - before.user, after.system - before.system};
     draining_ = true;

@@ -1,27 +1,10 @@
 #include "tests/bench/load/result.h"
 
-#include <sched.h>
-#include <sys/resource.h>
-
-#include <cerrno>
+#include <boost/system/system_error.hpp>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace openiser::bench {
-namespace {
-
-double seconds_of(const timeval& t) {
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-}
-
-}  // namespace
-
-CpuTime cpu_time() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {seconds_of(usage.ru_utime), seconds_of(usage.ru_stime)};
-}
 
 double cpu_time_of(int pid) {
   clockid_t clock{};
@@ -31,11 +14,8 @@ double cpu_time_of(int pid) {
 }
 
 void pin_to_core(int core) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(static_cast<std::size_t>(core), &cores);
-  if (sched_setaffinity(0, sizeof cores, &cores) != 0)
-    throw std::system_error(errno, std::generic_category(), "core " + std::to_string(core));
+  if (const ErrorCode error = stay_on_processor(static_cast<unsigned>(core)))
+    throw boost::system::system_error(error, "core " + std::to_string(core));
 }
 
 std::string to_json(const Result& result) {

@@ -6,28 +6,23 @@
 #include <string>
 
 #include "base/latency_histogram.h"
+#include "base/processor.h"
 
 namespace openiser::bench {
 
 using Clock = std::chrono::steady_clock;
 
-// CPU seconds that this process has used.
-struct CpuTime {
-  double user = 0, system = 0;
-};
-CpuTime cpu_time();
-
 // CPU seconds of another process, all its threads, to the nanosecond.
 double cpu_time_of(int pid);
 
-// Keeps the calling thread, and those it starts, on one core. Throws std::system_error.
+// Keeps the calling thread, and those it starts, on one core. Throws boost::system::system_error.
 void pin_to_core(int core);
 
 struct Result {
   LatencyHistogram latencies;
   std::uint64_t bytes_per_io = 0, errors = 0;
   double seconds = 0;
-  CpuTime cpu;
+  ProcessorTime cpu;
   double peer_cpu = -1;  // negative: not known
 };
 

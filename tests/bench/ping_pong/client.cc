@@ -37,7 +37,7 @@ class Measurement {
   static std::int64_t ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
   void enter(State state, std::int64_t t) {
-    const CpuTime cpu = cpu_time();
+    const ProcessorTime cpu = processor_time();
     const double peer = cpu_time_of(server_);
     if (state == State::done) {
       result_.seconds = static_cast<double>(t - since_) / 1e9;
@@ -52,7 +52,7 @@ class Measurement {
   Result result_;
   State state_ = State::waiting;
   std::int64_t since_ = 0;
-  CpuTime cpu_;
+  ProcessorTime cpu_;
   double peer_ = 0;
 };
 

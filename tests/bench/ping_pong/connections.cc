@@ -6,18 +6,14 @@
 #include <sys/epoll.h>
 
 #include <array>
-#include <cerrno>
 #include <string_view>
-#include <system_error>
+
+#include "tests/bench/ping_pong/check.h"
 
 namespace openiser::bench {
 namespace {
 
 constexpr std::string_view kReno = "reno";
-
-void check(int result, const char* what) {
-  if (result < 0) throw std::system_error(errno, std::generic_category(), what);
-}
 
 }  // namespace
 

@@ -7,19 +7,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
 #include <iostream>
-#include <system_error>
 
+#include "tests/bench/ping_pong/check.h"
 #include "tests/bench/ping_pong/client.h"
 
 namespace openiser::bench {
 namespace {
-
-void check(int result, const char* what) {
-  if (result < 0) throw std::system_error(errno, std::generic_category(), what);
-}
 
 struct Listener {
   Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};

@@ -1,5 +1,5 @@
 """A plot of lines over a logarithmic axis of sessions, as SVG."""
-from xml.sax.saxutils import escape
+from harness import svg
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 50
@@ -16,10 +16,6 @@ def _step(most: float) -> float:
         step *= 10
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(text)}</text>'
-
-
 def lines(title: str, y_label: str, xs: list[int], series: dict[str, list[float]]) -> str:
     most = max(max(values) for values in series.values()) * 1.08
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -28,20 +24,18 @@ def lines(title: str, y_label: str, xs: list[int], series: dict[str, list[float]
     def y_of(value: float) -> float:
         return TOP + height * (1 - value / most)
 
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>', _text(LEFT, 22, title, "start", 'font-size="15"')]
+    out = [svg.text(LEFT, 22, title, more='font-size="15"')]
     step = _step(most)
     for i in range(int(most / step) + 1):
         y = y_of(i * step)
-        out += [f'<line x1="{LEFT}" x2="{LEFT + width}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>', _text(LEFT - 8, y + 4, f"{i * step:g}", "end")]
-    out += [_text(x_of[x], TOP + height + 20, str(x)) for x in xs]
-    out += [_text(LEFT + width / 2, HEIGHT - 10, "sessions"), _text(18, TOP + height / 2, y_label, "middle", f'transform="rotate(-90 18 {TOP + height / 2})"')]
+        out += [f'<line x1="{LEFT}" x2="{LEFT + width}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>', svg.text(LEFT - 8, y + 4, f"{i * step:g}", "end")]
+    out += [svg.text(x_of[x], TOP + height + 20, str(x), "middle") for x in xs]
+    out += [svg.text(LEFT + width / 2, HEIGHT - 10, "sessions", "middle"), svg.text(18, TOP + height / 2, y_label, "middle", f'transform="rotate(-90 18 {TOP + height / 2})"')]
     for number, (name, values) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
         points = [(x_of[x], y_of(value)) for x, value in zip(xs, values)]
         out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>')
         out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
         y = TOP + 16 + 22 * number
-        out += [f'<rect x="{LEFT + width + 18}" y="{y - 9}" width="14" height="4" fill="{colour}"/>', _text(LEFT + width + 40, y - 2, name, "start")]
-    return "\n".join([*out, "</svg>", ""])
+        out += [f'<rect x="{LEFT + width + 18}" y="{y - 9}" width="14" height="4" fill="{colour}"/>', svg.text(LEFT + width + 40, y - 2, name, "start")]
+    return svg.document(WIDTH, HEIGHT, 12, out)

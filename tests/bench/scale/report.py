@@ -2,11 +2,9 @@
 import pathlib
 import statistics
 
+from harness.markdown import table
+
 from . import plot
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
 def _mib(value: float) -> str:
@@ -48,7 +46,7 @@ def _curve(samples: list[dict], folder: pathlib.Path) -> list[str]:
     for wire, load in curve.lines:
         row = {"target us": "target_us", "initiator us": "initiator_us", "login us": "target_session_us", "p50 us": "p50_us", "p99 us": "p99_us"}
         rows = [[str(n), f"{curve.of(wire, load, n, 'iops') / 1e3:.0f}", *(f"{curve.of(wire, load, n, f):.2f}" for f in row.values())] for n in curve.sessions]
-        out += [f"### {wire}, {load}", "", *_table(["sessions", "kIOPS", *row], rows)]
+        out += [f"### {wire}, {load}", "", *table(["sessions", "kIOPS", *row], rows)]
     return out
 
 
@@ -57,13 +55,13 @@ def _memory(memory: dict) -> list[str]:
            "one at a time. `active`: with all sessions busy, at the most; `kept`: of all of them together, when they have gone.", ""]
     idle = [[i["wire"], str(i["sessions"]), _kib(i["fresh"]), _kib(i["used"])] for i in memory["idle"]]
     active = [[a["wire"], str(a["sessions"]), str(a["depth"]), _kib(a["active"]), _mib(a["kept"]["rss"])] for a in memory["active"]]
-    return [*out, *_table(["wire", "sessions", "fresh", "used"], idle), *_table(["wire", "sessions", "depth", "active", "kept, in all"], active)]
+    return [*out, *table(["wire", "sessions", "fresh", "used"], idle), *table(["wire", "sessions", "depth", "active", "kept, in all"], active)]
 
 
 def _startup(starts: list[dict], discovery: dict) -> list[str]:
     rows = [[s["kind"], "makes the files" if s["first"] and s["kind"] == "file" else "", str(s["targets"]), str(s["luns"]), f"{s['seconds']:.2f} s",
              _mib(s["rss"]), str(s["descriptors"])] for s in starts]
-    return ["## Start, until it listens", "", *_table(["LUNs are", "", "targets", "LUNs", "time", "RSS", "descriptors"], rows),
+    return ["## Start, until it listens", "", *table(["LUNs are", "", "targets", "LUNs", "time", "RSS", "descriptors"], rows),
             "## Discovery", "", f"`iser discover` of {discovery['targets']} targets: {discovery['seconds']:.3f} s; all of them were there.", ""]
 
 
