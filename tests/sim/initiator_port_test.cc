@@ -2,6 +2,7 @@
 // target keeps for it is still its own: over a restart of the initiator, a lost connection, and a
 // restart of the target.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -32,7 +33,8 @@ class InitiatorPort : public ::testing::TestWithParam<const char*> {
 
   std::shared_ptr<Session> open(Duration recovery = {}) const {
     initiator::SessionOptions options;
-    options.initiator_name = "iqn.2026-11.org.example:initiator-port";
+    // This process's own: a session of another process at once would be another port.
+    options.initiator_name = "iqn.2026-11.org.example:initiator-port-" + std::to_string(getpid());
     options.recovery_timeout = recovery;
     return Session::open(
         initiator::parse_url(std::string(GetParam()) + "://127.0.0.1:" + std::to_string(port_) +

@@ -1,6 +1,7 @@
 #include "initiator/isid.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 #include <set>
@@ -8,7 +9,9 @@
 namespace openiser::initiator {
 namespace {
 
-const NexusName kDisk{"iqn.2026-11.org.example:isid-test", "iqn.2026-11.org.example:disk1", 0};
+// This process's own: tests that run at the same time hold ISIDs too.
+const NexusName kDisk{"iqn.2026-11.org.example:isid-test-" + std::to_string(getpid()),
+                      "iqn.2026-11.org.example:disk1", 0};
 
 // RFC 7143 section 11.12.5.
 TEST(HeldIsid, IsOfTypeRandom) {
