@@ -98,6 +98,17 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+// Is told of the pieces of memory that a pool's blocks lie in: a device may want to know them.
+class PoolWatcher {
+ public:
+  virtual void memory_came(MutableBytes piece) = 0;
+  // No block of it is out.
+  virtual void memory_goes(MutableBytes piece) noexcept = 0;
+
+ protected:
+  ~PoolWatcher() = default;
+};
+
 // A pool of blocks in power-of-two size classes from 256 bytes to 16 MiB, for one thread. Blocks
 // are kept for reuse; of a block of up to 64 KiB only the pages that are written to take memory.
 // The pool may be destroyed while leases are out: the memory goes when the last of them does.
@@ -116,6 +127,11 @@ class BufferPool {
   void trim();
   // Bytes out on lease now (whole blocks).
   std::size_t outstanding() const;
+
+  // `watcher` hears of the pieces there are now, and of all that come and go until unwatch(), which
+  // comes before the pool's end.
+  void watch(PoolWatcher& watcher);
+  void unwatch(PoolWatcher& watcher) noexcept;
 
  private:
   class Core;

@@ -1,8 +1,11 @@
 // A pool's blocks by size class. Small ones are of slabs; large ones have memory of their own.
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -28,9 +31,34 @@ int order_of(std::size_t size) {
   return std::bit_width(size - 1);
 }
 
+// The pieces of memory that a pool has, and who wants to know.
+class Pieces {
+ public:
+  void add(std::byte* piece, std::size_t size) {
+    all_.emplace(piece, size);
+    for (PoolWatcher* each : watchers_) each->memory_came({piece, size});
+  }
+  void remove(std::byte* piece) noexcept {
+    const auto found = all_.find(piece);
+    for (PoolWatcher* each : watchers_) each->memory_goes({piece, found->second});
+    all_.erase(found);
+  }
+  void watch(PoolWatcher& watcher) {
+    watchers_.push_back(&watcher);
+    for (const auto& [piece, size] : all_) watcher.memory_came({piece, size});
+  }
+  void unwatch(PoolWatcher& watcher) noexcept { std::erase(watchers_, &watcher); }
+
+ private:
+  std::map<std::byte*, std::size_t> all_;
+  std::vector<PoolWatcher*> watchers_;
+};
+
 // Blocks of one size up to Slab::kLargestBlock.
 class SlabClass {
  public:
+  explicit SlabClass(Pieces& pieces) : pieces_(pieces) {}
+
   // The last few to come back go first: they are cached, and where they lie need not be looked at.
   std::byte* take(std::size_t size) {
     return hot_count_ > 0 ? hot_[--hot_count_] : take_from_slab(size);
@@ -49,7 +77,9 @@ class SlabClass {
  private:
   std::byte* take_from_slab(std::size_t size) {
     if (open_.empty()) {
-      add(Slab::make(size));
+      Slab* const slab = Slab::make(size);
+      pieces_.add(reinterpret_cast<std::byte*>(slab), Slab::kSize);
+      add(slab);
       ++empty_;
     }
     Slab& slab = *open_.back();
@@ -75,9 +105,11 @@ class SlabClass {
     open_[slab.place] = open_.back();
     open_[slab.place]->place = slab.place;
     open_.pop_back();
+    pieces_.remove(reinterpret_cast<std::byte*>(&slab));
     Slab::free(&slab);
   }
 
+  Pieces& pieces_;
   // With the address sanitizer none: a slab keeps what is given back out of reach.
   std::array<std::byte*, kHotBlocks> hot_;
   std::size_t hot_count_ = 0;
@@ -88,9 +120,15 @@ class SlabClass {
 // Blocks of one larger size.
 class LargeClass {
  public:
+  explicit LargeClass(Pieces& pieces) : pieces_(pieces) {}
+
   std::byte* take(std::size_t size) {
-    if (spare_.empty())
-      return static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}));
+    if (spare_.empty()) {
+      auto* const fresh =
+          static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}));
+      pieces_.add(fresh, size);
+      return fresh;
+    }
     std::byte* const block = spare_.back();
     spare_.pop_back();
     return block;
@@ -105,11 +143,18 @@ class LargeClass {
   }
 
  private:
-  static void free(std::byte* block) noexcept {
+  void free(std::byte* block) noexcept {
+    pieces_.remove(block);
     ::operator delete (block, std::align_val_t{kAlignment});
   }
+  Pieces& pieces_;
   std::vector<std::byte*> spare_;
 };
+
+template <class Class, std::size_t... kIndex>
+std::array<Class, sizeof...(kIndex)> classes_of(Pieces& pieces, std::index_sequence<kIndex...>) {
+  return {((void)kIndex, Class(pieces))...};
+}
 
 }  // namespace
 
@@ -153,13 +198,17 @@ class BufferPool::Core final : public BufferOwner {
     if (outstanding_ == 0) delete this;
   }
   std::size_t outstanding() const { return outstanding_; }
+  Pieces& pieces() { return pieces_; }
 
  private:
   static constexpr int kFirstLarge = std::bit_width(Slab::kLargestBlock);
   static bool is_small(int order) { return order < kFirstLarge; }
 
-  std::array<SlabClass, kFirstLarge - kMinOrder> small_;
-  std::array<LargeClass, kMaxOrder - kFirstLarge + 1> large_;
+  Pieces pieces_;
+  std::array<SlabClass, kFirstLarge - kMinOrder> small_ =
+      classes_of<SlabClass>(pieces_, std::make_index_sequence<kFirstLarge - kMinOrder>());
+  std::array<LargeClass, kMaxOrder - kFirstLarge + 1> large_ =
+      classes_of<LargeClass>(pieces_, std::make_index_sequence<kMaxOrder - kFirstLarge + 1>());
   std::size_t limit_;
   std::size_t outstanding_ = 0;
   bool abandoned_ = false;
@@ -177,6 +226,12 @@ void BufferPool::trim() {
 }
 std::size_t BufferPool::outstanding() const {
   return core_->outstanding();
+}
+void BufferPool::watch(PoolWatcher& watcher) {
+  core_->pieces().watch(watcher);
+}
+void BufferPool::unwatch(PoolWatcher& watcher) noexcept {
+  core_->pieces().unwatch(watcher);
 }
 
 }  // namespace openiser

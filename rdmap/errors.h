@@ -22,6 +22,15 @@ enum class errc {
   rejected,            // MPA Reply with R=1 (RFC 5044 section 7.1.1)
   send_too_long,       // a Send beyond max_send
 
+  // Of RDMA devices.
+  verbs_not_built,       // a build without rdma-core
+  verbs_module_missing,  // the kernel's side of rdma-core is not loaded
+  verbs_no_device,       // no device carries the address, or none reaches it
+  verbs_no_permission,   // /dev/infiniband may not be opened
+  verbs_locked_memory,   // no more memory may be registered
+  queue_pair_failed,     // the device ended the queue pair
+  device_removed,        // and is gone
+
   // MPA (Terminate layer 2): RFC 5044 section 8, RFC 6581 section 8.
   mpa_crc,
   mpa_marker,

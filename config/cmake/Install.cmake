@@ -1,7 +1,7 @@
 # Install rules and the exported package: find_package(open-iser), then link openiser::iser and friends.
 include(CMakePackageConfigHelpers)
 
-set(openiser_libraries base rdmap_core rdmap_tcp iscsi iser config target initiator)
+set(openiser_libraries base rdmap_core rdmap_tcp rdmap_verbs iscsi iser config target initiator)
 install(TARGETS ${openiser_libraries} EXPORT open-iser-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(program iser-targetd iser-cli)
   if(TARGET ${program})

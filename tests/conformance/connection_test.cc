@@ -1,4 +1,7 @@
 // How a connection begins and ends.
+#include <filesystem>
+#include <iterator>
+
 #include "tests/conformance/fixture.h"
 
 namespace openiser::conformance {
@@ -16,8 +19,8 @@ TEST_P(Connection, BothEndsHearOfTheirEstablishmentOnce) {
 
 TEST_P(Connection, EachEndGetsThePrivateDataOfTheOther) {
   open();
-  EXPECT_EQ(as_text(a_->private_data), "from second");
-  EXPECT_EQ(as_text(b_->private_data), "from first");
+  expect_private_data(*a_, "from second");
+  expect_private_data(*b_, "from first");
 }
 
 TEST_P(Connection, ReadLimitsAreWhatBothEndsBear) {
@@ -43,6 +46,7 @@ TEST_P(Connection, EndWithAReasonReachesThePeer) {
   open_both_ways();
   second_pair().disconnect(errc::rdmap_stream_catastrophic);
   expect_both_ended(errc::rdmap_stream_catastrophic);
+  EXPECT_EQ(*b_->why(), errc::rdmap_stream_catastrophic);
 }
 
 TEST_P(Connection, TheFirstReasonStays) {
@@ -50,6 +54,7 @@ TEST_P(Connection, TheFirstReasonStays) {
   first_pair().disconnect(errc::rdmap_stream_catastrophic);
   first_pair().disconnect(errc::rdmap_global_catastrophic);
   expect_both_ended(errc::rdmap_stream_catastrophic);
+  EXPECT_EQ(*a_->why(), errc::rdmap_stream_catastrophic);
 }
 
 TEST_P(Connection, AnEndBeforeTheStartIsTheOnlyThingHeard) {
@@ -129,6 +134,23 @@ TEST_P(Connection, AnEndInTheMiddleOfEverythingBringsAllLeasesBack) {
     posted_ = 0;
   }
   provider_.reset();
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_P(Connection, LeavesNoDescriptorOpen) {
+  std::size_t before = 0;
+  for (int n = 0; n < 4; ++n) {
+    open();
+    TearDown();
+    provider_.reset();
+    // What a library opens once is open by then.
+    if (n == 0) before = open_descriptors();
+  }
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST_P(Connection, ABrokenTransportIsReportedToBoth) {

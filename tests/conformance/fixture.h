@@ -107,8 +107,18 @@ class Rcap : public ::testing::TestWithParam<ProviderParam> {
     run();
     ASSERT_TRUE(a_->why());
     ASSERT_TRUE(b_->why());
+    if (why && !provider_->tells_reasons()) return;
     EXPECT_EQ(*a_->why(), why);
     EXPECT_EQ(*b_->why(), why);
+  }
+  // What one end shows the other at the start.
+  void expect_private_data(const test::RecordingClient& client, std::string_view shown) {
+    const std::string_view got = as_text(client.private_data);
+    if (!provider_->pads_private_data()) {
+      EXPECT_EQ(got.size(), shown.size());
+    }
+    EXPECT_EQ(got.substr(0, shown.size()), shown);
+    EXPECT_EQ(got.find_first_not_of('\0', shown.size()), got.npos);
   }
   std::vector<std::byte> received(test::RecordingClient& client, std::size_t n) {
     const Bytes bytes = client.at(Kind::receive, n).buffer.bytes();

@@ -32,6 +32,22 @@ class Provider {
   virtual std::size_t large() const = 0;
   // The transport breaks under both ends. False if this provider has none.
   virtual bool cut() { return false; }
+
+  // What a device may lack.
+  // The peer hears why the other end ended the connection.
+  virtual bool tells_reasons() const { return true; }
+  virtual bool tells_solicited_events() const { return true; }
+  // A receive tells which STag its Send invalidated.
+  virtual bool tells_invalidated() const { return true; }
+  // A second invalidation of an STag ends the connection.
+  virtual bool refuses_second_invalidation() const { return true; }
+  // Memory that is open for writing alone is not read.
+  virtual bool checks_read_access() const { return true; }
+  // Reads that a region's end overtakes bring what was in it before, or nothing.
+  virtual bool ends_reads_with_region() const { return true; }
+  virtual bool has_zero_based_offsets() const { return true; }
+  // Zeroes may follow the private data.
+  virtual bool pads_private_data() const { return false; }
 };
 
 struct ProviderParam {
@@ -46,5 +62,7 @@ std::vector<ProviderParam> every_provider();
 std::vector<ProviderParam> loopback_providers();
 std::vector<ProviderParam> simulated_iwarp_providers();
 std::vector<ProviderParam> iwarp_over_tcp_providers();
+// None, unless OPENISER_VERBS_ADDRESS names an address of this machine that an RDMA device has.
+std::vector<ProviderParam> verbs_providers();
 
 }  // namespace openiser::conformance

@@ -243,6 +243,8 @@ TEST_P(Read, WhoseOffsetWrapsEndsTheConnection) {
 
 TEST_P(Read, OfWriteOnlyMemoryEndsTheConnection) {
   open();
+  if (!provider_->checks_read_access())
+    GTEST_SKIP() << "this device lets the peer read what is open for writing alone";
   Octets memory(1000);
   auto region = open_memory(memory, Access::remote_write);
   read(first_pair(), 10, at(region));
@@ -300,6 +302,8 @@ TEST_P(Region, TheTableIsBounded) {
 
 TEST_P(Region, ZeroBasedOffsetsStartAtZero) {
   open({}, {.zero_based_offsets = true});
+  if (!provider_->has_zero_based_offsets())
+    GTEST_SKIP() << "this device's regions start at their address";
   ASSERT_TRUE(second_pair().capabilities().zero_based_offsets);
   Octets memory(10);
   auto region = open_memory(memory, Access::remote_write);
@@ -320,7 +324,7 @@ TEST_P(Region, DestroyedWhileBeingWrittenIsNotTouchedAfterwards) {
     region.invalidate();
     memory.reset();  // a sanitizer sees any further access
     run();
-    if (left == 0 && b_->why()) {
+    if (left == 0 && b_->why() && provider_->tells_reasons()) {
       EXPECT_EQ(*b_->why(), errc::ddp_tagged_invalid_stag);
     }
     TearDown();
@@ -341,12 +345,13 @@ TEST_P(Region, DestroyedWhileBeingReadIsNotTouchedAfterwards) {
     std::ranges::fill(*memory, std::byte{0xaa});
     memory.reset();
     run();
-    if (a_->why()) {
+    if (a_->why() && provider_->tells_reasons()) {
       EXPECT_EQ(*a_->why(), errc::rdmap_invalid_stag);
     }
     const auto expected = noise(large());
     for (const Completion* done : a_->of(Kind::read)) {
-      EXPECT_TRUE(done->status || std::ranges::equal(done->buffer.bytes(), expected));
+      EXPECT_TRUE(done->status || !provider_->ends_reads_with_region() ||
+                  std::ranges::equal(done->buffer.bytes(), expected));
     }
     TearDown();
     posted_ = 0;

@@ -52,6 +52,42 @@ TEST(BufferPool, MayDieBeforeItsLeases) {
   survivor.reset();  // the address sanitizer sees a leak or a double free here
 }
 
+class NotingWatcher final : public PoolWatcher {
+ public:
+  void memory_came(MutableBytes piece) override { pieces.push_back(piece); }
+  void memory_goes(MutableBytes piece) noexcept override {
+    std::erase_if(pieces, [&](MutableBytes each) { return each.data() == piece.data(); });
+  }
+  bool has(Bytes memory) const {
+    return std::ranges::any_of(pieces, [&](MutableBytes each) {
+      return memory.data() >= each.data() &&
+             memory.data() + memory.size() <= each.data() + each.size();
+    });
+  }
+  std::vector<MutableBytes> pieces;
+};
+
+TEST(BufferPool, TellsItsWatcherWhatMemoryItHas) {
+  BufferPool pool;
+  Buffer before = pool.take(500);
+  NotingWatcher watcher;
+  pool.watch(watcher);
+  EXPECT_TRUE(watcher.has(before.bytes()));
+  Buffer small = pool.take(5000);
+  Buffer large = pool.take(200'000);
+  EXPECT_TRUE(watcher.has(small.bytes()));
+  EXPECT_TRUE(watcher.has(large.bytes()));
+  const MutableBytes gone = large.bytes();
+  large.reset();
+  small.reset();
+  pool.trim();
+  EXPECT_FALSE(watcher.has(gone));
+  EXPECT_TRUE(watcher.has(before.bytes())) << "a lease is out";
+  pool.unwatch(watcher);
+  const Buffer after = pool.take(300'000);
+  EXPECT_FALSE(watcher.has(after.bytes()));
+}
+
 // Pages of `memory` that are there.
 std::size_t resident_pages(Bytes memory) {
   constexpr std::uintptr_t kPage = 4096;
