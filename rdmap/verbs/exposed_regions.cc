@@ -42,7 +42,8 @@ Result<Stag> ExposedRegions::add_registration(MutableBytes memory, int access) {
 
 Result<Stag> ExposedRegions::add_window(MutableBytes memory, int access) {
   Region region;
-  auto in_pool = domain_.registered_by_pool(memory);
+  Result<ibv_mr*> in_pool = nullptr;
+  if (domain_.facts().bounded_windows) in_pool = domain_.registered_by_pool(memory);
   if (!in_pool) return in_pool.error();
   if (!*in_pool) {
     auto own = domain_.register_memory(memory, local_access_for(access) | IBV_ACCESS_MW_BIND);

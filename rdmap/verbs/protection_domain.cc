@@ -12,6 +12,8 @@ namespace {
 
 // Unbound windows kept for the next region.
 constexpr std::size_t kWindowsKept = 256;
+// Vendor of Linux's rxe, which checks a window's rights, but the bounds of its registration.
+constexpr std::uint32_t kRxe = 0xffffff;
 
 Result<DeviceFacts> facts_of(ibv_context* device) {
   ibv_device_attr found{};
@@ -20,6 +22,7 @@ Result<DeviceFacts> facts_of(ibv_context* device) {
   return DeviceFacts{
       .iwarp = device->device->transport_type == IBV_TRANSPORT_IWARP,
       .windows = (found.device_cap_flags & kWindows) != 0 && found.max_mw > 0,
+      .bounded_windows = found.vendor_id != kRxe,
       .max_works = static_cast<std::uint32_t>(found.max_qp_wr),
       .max_completions = static_cast<std::uint32_t>(found.max_cqe),
       .max_inbound_reads = static_cast<std::uint16_t>(found.max_qp_rd_atom),

@@ -18,6 +18,8 @@ struct DeviceFacts {
   bool iwarp = false;
   // Memory windows of type 2: bound by a work, to one queue pair, and invalidated by the peer.
   bool windows = false;
+  // A window reaches as far as it was bound, and no further in the registration below it.
+  bool bounded_windows = false;
   std::uint32_t max_works = 0;
   std::uint32_t max_completions = 0;
   std::uint16_t max_inbound_reads = 0;
