@@ -14,6 +14,7 @@ namespace {
 
 // --- portals ---
 
+constexpr std::array<std::string_view, 3> kTransports{"auto", "iwarp", "verbs"};
 constexpr std::array<std::string_view, 5> kAccessStates{"active-optimized", "active-non-optimized",
                                                         "standby", "unavailable", "transitioning"};
 
@@ -78,6 +79,9 @@ constexpr std::array kPortalKeys{
                           "unit access); the same for all portals of a group"),
     value<&Portal::preferred>("preferred", Kind::boolean,
                               "whether initiators should prefer the portal's group"),
+    choice<&Portal::transport>("transport", kTransports,
+                               "iwarp: TCP, with iWARP in software; verbs: an RDMA device; auto: "
+                               "TCP, and verbs too where a device carries the address"),
     object<&Portal::redirect>("redirect", kPortalRedirect),
 };
 constexpr Object kPortal{"an address to listen on", kPortalKeys, fresh<Portal>, locate<Portal>,

@@ -41,6 +41,10 @@ struct Portal {
   };
   Alua alua = Alua::active_optimized;
   bool preferred = false;
+  // What carries connections. iwarp: TCP, as plain iSCSI and as the built-in iWARP. verbs: an RDMA
+  // device. automatic: TCP, and the device too where one carries the address.
+  enum class Transport : std::uint8_t { automatic, iwarp, verbs };
+  Transport transport = Transport::automatic;
   Redirect redirect{};  // of every login that comes in here
   Position at;
 };

@@ -8,9 +8,21 @@
 #include "iser/iser_endpoint.h"
 #include "rdmap/errors.h"
 #include "rdmap/iwarp.h"
+#include "rdmap/tcp/queue_pair_driver.h"
+#include "rdmap/verbs/verbs.h"
 
 namespace openiser::initiator {
 namespace {
+
+// The login travels over the queue pair.
+bool logs_in_over_rdma(Wire wire) {
+  return wire == Wire::rdma_first || wire == Wire::verbs;
+}
+
+std::vector<std::byte> private_data() {
+  return iser::encode(
+      iser::CmHeader{.zero_based_not_supported = true, .send_invalidate_not_supported = false});
+}
 
 iscsi::Preferences preferences_of(const ConnectSettings& settings) {
   iscsi::Preferences wanted;
@@ -26,7 +38,7 @@ iscsi::Preferences preferences_of(const ConnectSettings& settings) {
     wanted.rfc7145 = !settings.url.rfc5046;
   }
   wanted.login_timeout =
-      settings.url.wire == Wire::rdma_first ? settings.login_timeout : settings.detection_timeout;
+      logs_in_over_rdma(settings.url.wire) ? settings.login_timeout : settings.detection_timeout;
   return wanted;
 }
 
@@ -42,6 +54,14 @@ rdmap::MpaSettings mpa_settings_of(const ConnectSettings& settings, std::uint32_
   return mpa;
 }
 
+rdmap::VerbsSettings verbs_settings_of(const ConnectSettings& settings) {
+  rdmap::VerbsSettings verbs;
+  verbs.private_data = private_data();
+  verbs.resolve_timeout = settings.connect_timeout;
+  verbs.set_up_timeout = settings.detection_timeout;
+  return verbs;
+}
+
 iser::Settings iser_settings_of(const ConnectSettings& settings) {
   iser::Settings wanted;
   wanted.role = iser::Role::initiator;
@@ -49,7 +69,7 @@ iser::Settings iser_settings_of(const ConnectSettings& settings) {
   wanted.send_solicited_events = settings.url.rfc5046;
   // LIO, tgt and SCST read from the base as if it meant the solicited part, and never see a key
   // that says otherwise.
-  if (settings.url.wire == Wire::rdma_first) wanted.base_offset = iser::BaseOffset::solicited_part;
+  if (logs_in_over_rdma(settings.url.wire)) wanted.base_offset = iser::BaseOffset::solicited_part;
   return wanted;
 }
 
@@ -62,8 +82,12 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   State(rdmap::EventLoop& loop, BufferPool& pool, ConnectSettings settings, Events& events)
       : loop_(loop), pool_(pool), settings_(std::move(settings)), events_(events) {
     info_.wire = settings_.url.wire;
-    connect_.emplace(loop_, settings_.url.host, settings_.url.port, settings_.connect_timeout,
-                     [this](Result<rdmap::Socket> socket) { connected(std::move(socket)); });
+    if (info_.wire == Wire::verbs) {
+      connect_by_verbs();
+    } else {
+      connect_.emplace(loop_, settings_.url.host, settings_.url.port, settings_.connect_timeout,
+                       [this](Result<rdmap::Socket> socket) { connected(std::move(socket)); });
+    }
   }
 
   ConnectionInfo info() const {
@@ -74,6 +98,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
 
   void cancel() {
     connect_.reset();
+    verbs_connect_.reset();
     fail(iscsi::errc::terminated, "");
   }
 
@@ -85,7 +110,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
     info_.local_address = socket->local_address();
     info_.peer_address = socket->peer_address();
     emss_ = socket->emss();
-    driver_.emplace(loop_, std::move(*socket), [this](ErrorCode why) { socket_closed(why); });
+    driver_.emplace(loop_, std::move(*socket), [this](ErrorCode why) { transport_closed(why); });
     if (info_.wire == Wire::rdma_first) return start_rdma_first();
     stream_ = std::make_unique<iscsi::StreamLoginChannel>(*this);
     driver_->drive(*stream_);
@@ -94,11 +119,28 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
 
   void start_rdma_first() {
     rdmap::MpaSettings mpa = mpa_settings_of(settings_, emss_);
-    mpa.private_data = iser::encode(
-        iser::CmHeader{.zero_based_not_supported = true, .send_invalidate_not_supported = false});
+    mpa.private_data = private_data();
     auto queue_pair = rdmap::make_iwarp_queue_pair(rdmap::MpaRole::initiator, mpa, loop_.now());
     make_iser(std::move(queue_pair), this);
     driver_->drive(*iser_endpoint_);
+  }
+
+  void connect_by_verbs() {
+    using QueuePair = std::unique_ptr<rdmap::VerbsQueuePair>;
+    verbs_connect_.emplace(
+        loop_, pool_, settings_.url.host, settings_.url.port, verbs_settings_of(settings_),
+        [this](Result<QueuePair> queue_pair) { start_verbs(std::move(queue_pair)); });
+  }
+
+  // A card sets up the connection by itself, once this has returned.
+  void start_verbs(Result<std::unique_ptr<rdmap::VerbsQueuePair>> queue_pair) {
+    if (!queue_pair) return fail(queue_pair.error(), "");
+    info_.local_address = (*queue_pair)->local_address();
+    info_.peer_address = (*queue_pair)->peer_address();
+    iser_ = iser::IserConnection::create(std::move(*queue_pair), iser_settings_of(settings_), pool_,
+                                         this);
+    verbs_driver_.emplace(loop_, iser_->queue_pair(), *iser_,
+                          [this](ErrorCode why) { transport_closed(why); });
   }
 
   void make_iser(std::unique_ptr<rdmap::IwarpQueuePair> queue_pair, LoginClient* login) {
@@ -209,7 +251,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   Time now() const override { return loop_.now(); }
   void deadline_changed() override { arm_session(); }
 
-  void socket_closed(ErrorCode why) {
+  void transport_closed(ErrorCode why) {
     if (!session_) fail(why ? why : ErrorCode(iscsi::errc::connection_closed), kDuringLogin);
   }
 
@@ -239,6 +281,7 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   std::shared_ptr<int> alive_ = std::make_shared<int>();
 
   std::optional<rdmap::Connect> connect_;
+  std::optional<rdmap::VerbsConnect> verbs_connect_;
   std::optional<iscsi::InitiatorLogin> login_;
   iscsi::LoginChannel* channel_ = nullptr;
   std::unique_ptr<iscsi::StreamLoginChannel> stream_;
@@ -247,8 +290,9 @@ class ClientConnection::State final : public iscsi::StreamLoginChannel::Client,
   std::optional<iser::IserEndpoint> iser_endpoint_;
   std::optional<iscsi::Recorder> recorder_;
   std::unique_ptr<iscsi::InitiatorSession> session_;
-  // The driver goes first: it may hold pieces of what the endpoints are sending.
+  // The driver, one of the two, goes first: it may hold pieces of what the endpoints are sending.
   std::optional<rdmap::TcpDriver> driver_;
+  std::optional<rdmap::QueuePairDriver<iser::IserConnection>> verbs_driver_;
   rdmap::Timer login_timer_{loop_, [this] {
                               if (login_ && !ended_) apply(login_->expired(loop_.now()));
                             }};

@@ -22,13 +22,14 @@ inline constexpr const char* kDuringLogin = "during login";
 struct ConnectSettings {
   // The wire to use, never automatic.
   Url url;
-  bool discovery = false;  // a discovery session: plain or rdma-first
+  bool discovery = false;  // a discovery session: plain, rdma-first or verbs
   std::string initiator_name;
   iscsi::Isid isid{};
   iscsi::SharedChapSettings chap{};  // null: AuthMethod=None
   Duration connect_timeout = std::chrono::seconds(5);
   Duration login_timeout = std::chrono::seconds(15);
-  // For what shows that the target speaks this wire: MPA's reply (rdma-first), or the login.
+  // For what shows that the target speaks this wire: MPA's reply (rdma-first), the card's (verbs),
+  // or the login.
   Duration detection_timeout = std::chrono::seconds(15);
   iscsi::InitiatorSessionLimits limits;
 };

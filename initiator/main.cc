@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "initiator/cli/commands.h"
 #include "initiator/cli/output.h"
+#include "rdmap/verbs/verbs.h"
 
 #ifndef OPENISER_VERSION
 #define OPENISER_VERSION "unknown"
@@ -175,7 +176,8 @@ int main(int argc, char** argv) {
       "URLs: iser://HOST[:PORT]/TARGET-IQN/LUN[?wire=...&rfc=...&crc=...&markers=...&user=...] or "
       "iscsi://...",
       "iser");
-  app.set_version_flag("--version", "iser " OPENISER_VERSION " (open-iser)");
+  app.set_version_flag("--version", "iser " OPENISER_VERSION " (open-iser); verbs: " +
+                                        openiser::rdmap::verbs_version());
   app.add_option("--log-level", words.log_level, "trace, debug, info, warn, error, off")
       ->capture_default_str();
   app.require_subcommand(1);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "initiator/isid.h"
 #include "initiator/session_thread.h"
+#include "rdmap/verbs/verbs.h"
 
 namespace openiser::initiator {
 namespace {
@@ -34,14 +35,15 @@ std::vector<Wire> wires_of(const Url& url) {
 // Discovery is plain (RFC 7145 section 6.3), so that is tried first; but a portal that speaks iSER
 // alone, such as Linux's target opens, has to be asked over iSER.
 std::vector<Wire> discovery_wires_of(const Url& url) {
-  if (url.wire == Wire::rdma_first) return {Wire::rdma_first};
+  if (url.wire == Wire::rdma_first || url.wire == Wire::verbs) return {url.wire};
   if (url.wire == Wire::automatic) return {Wire::plain, Wire::rdma_first};
   return {Wire::plain};
 }
 
 void refuse_what_is_missing(const Url& url) {
-  if (url.wire == Wire::verbs) {
-    throw SessionError("wire=verbs: this build has no provider for RDMA cards; use wire=auto");
+  if (url.wire == Wire::verbs && !rdmap::verbs_built()) {
+    throw SessionError(
+        "wire=verbs: this build is without rdma-core, which RDMA cards are used by; use wire=auto");
   }
 }
 

@@ -94,9 +94,12 @@ void parse_query(std::string_view url, Url& parsed, std::string_view query) {
     }
     apply(url, parsed, pair.substr(0, equals), pair.substr(equals + 1));
   }
-  if (parsed.rfc5046 && parsed.wire == Wire::rdma_first) {
-    refuse(url,
-           "rfc=5046 has no rdma-first wire: its login is a byte stream; use wire=stream-first");
+  if (parsed.rfc5046 && (parsed.wire == Wire::rdma_first || parsed.wire == Wire::verbs)) {
+    refuse(url, std::string("rfc=5046 has no ") + name_of(parsed.wire) +
+                    " wire: its login is a byte stream; use wire=stream-first");
+  }
+  if (parsed.wire == Wire::verbs && (!parsed.crc || parsed.markers)) {
+    refuse(url, "crc and markers are not ours to ask for with wire=verbs: the device settles them");
   }
   if (parsed.rfc5046) parsed.wire = Wire::stream_first;
 }

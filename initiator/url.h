@@ -21,7 +21,7 @@ enum class Wire : std::uint8_t {
   automatic,     // rdma-first, then stream-first
   rdma_first,    // MPA at once, login in Sends
   stream_first,  // login as a byte stream, then the switch
-  verbs,         // an RDMA card
+  verbs,         // an RDMA device, login in Sends; never chosen by automatic
   plain,         // iSCSI without RDMA
 };
 

@@ -88,6 +88,7 @@ void Connection::enable_datamover(iscsi::DatamoverClient& client,
   if (negotiated_ && !over()) begin();
   end_untold_ = ended_;
   queue_pair_->flush();
+  look_at_deadline();
 }
 
 void Connection::established(const rdmap::Established& how) {
@@ -121,6 +122,10 @@ bool Connection::awaiting_first_message() const {
   if (!enabled_ || over() || !full_->hello) return false;
   if (!full_->hello->open()) return true;
   return is_target() && !full_->hello->heard() && !out_of_patience_;
+}
+
+void Connection::look_at_deadline() {
+  if (host_ && deadline()) host_->attention();
 }
 
 // Due at once wherever the time is needed, as only expired() tells it.

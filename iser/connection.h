@@ -35,6 +35,7 @@ class Connection final : public IserConnection {
   const std::optional<rdmap::Established>& negotiated() const override { return negotiated_; }
   std::optional<Time> deadline() const override;
   void expired(Time now) override;
+  void attach(StreamHost* host) override { host_ = host; }
 
   // LoginChannel
   void send(iscsi::ControlPdu pdu) override;
@@ -88,6 +89,7 @@ class Connection final : public IserConnection {
   void report_end(ErrorCode why);
   void finish_turn();
   void deliver_deferred();
+  void look_at_deadline();
   void defer(iscsi::DataCompletion completion);
 
   // --- connection_send.cc ---
@@ -128,6 +130,7 @@ class Connection final : public IserConnection {
   BufferPool& pool_;
   LoginClient* login_;
   iscsi::DatamoverClient* client_ = nullptr;
+  StreamHost* host_ = nullptr;
   std::optional<rdmap::Established> negotiated_;
   ReceivePool receives_;
   Transfer transfer_;

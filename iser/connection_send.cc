@@ -222,6 +222,7 @@ void Connection::deallocate_task_resources(std::uint32_t initiator_task_tag) {
 void Connection::flush() {
   if (!over() && enabled_) receives_.replenish();
   queue_pair_->flush();
+  look_at_deadline();
 }
 
 std::uint32_t Connection::max_send_data_segment() const {

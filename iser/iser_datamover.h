@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/stream_endpoint.h"
 #include "iscsi/datamover.h"
 #include "iscsi/login/login.h"
 #include "iscsi/login/parameters.h"
@@ -87,6 +88,9 @@ class IserConnection : public iscsi::Datamover,
 
   virtual std::optional<Time> deadline() const = 0;
   virtual void expired(Time now) = 0;
+  // For whoever keeps the deadline of a queue pair that moves its own bytes: `host` hears when
+  // there may be an earlier one. It outlives the connection or is replaced by null.
+  virtual void attach(StreamHost* host) = 0;
 };
 
 // The four bytes that Linux's iSER puts into the private data of rdma-first connections (struct

@@ -38,7 +38,7 @@ std::shared_ptr<const Catalogue> first_catalogue(const config::Daemon& config,
 }
 
 bool same_address(const config::Portal& a, const config::Portal& b) {
-  return a.host == b.host && a.port == b.port && a.tag == b.tag;
+  return a.host == b.host && a.port == b.port && a.tag == b.tag && a.transport == b.transport;
 }
 
 // Catalogue::portals are in the order of the file that the daemon was started with.
@@ -108,10 +108,11 @@ Daemon::Daemon(config::Daemon config)
   for (const config::Portal& portal : config_.portals) {
     const auto opened = portals_.open(portal);
     if (!opened) {
-      throw StartError("cannot listen at " + portal.host + ":" + std::to_string(portal.port) +
-                       place_of(portal.at) + ": " + opened.error().message());
+      const bool verbs = portal.transport == config::Portal::Transport::verbs;
+      throw StartError(std::string("cannot listen ") + (verbs ? "by verbs " : "") + "at " +
+                       portal.host + ":" + std::to_string(portal.port) + place_of(portal.at) +
+                       ": " + opened.error().message());
     }
-    log::info("portal", "listening on " + opened->address);
     catalogue->portals.push_back(*opened);
   }
   catalogue_.publish(std::move(catalogue));

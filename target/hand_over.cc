@@ -69,7 +69,7 @@ void ServerConnection::hand_over_plain(std::uint16_t tsih) {
   plain_ = iscsi::make_tcp_datamover(iscsi::Role::target, login_->parameters(), context_.pool,
                                      stream_->take_unsent(), stream_->take_unread());
   start_session(*plain_, "plain");
-  driver_.drive(*plain_);
+  tcp_->drive(*plain_);
 }
 
 // RFC 7145 section 5.1.2: the final Login Response is the last of the byte stream, and nothing of
@@ -89,7 +89,7 @@ void ServerConnection::hand_over_stream_first(std::uint16_t tsih) {
   }
   start_session(*iser_, "stream-first");
   iser_->enable_datamover(*recorder_);
-  driver_.drive(*iser_endpoint_);
+  tcp_->drive(*iser_endpoint_);
 }
 
 void ServerConnection::hand_over_rdma_first(std::uint16_t tsih) {
@@ -98,7 +98,7 @@ void ServerConnection::hand_over_rdma_first(std::uint16_t tsih) {
     return apply(login_->refuse(iscsi::errc::login_out_of_resources));
   }
   auto final_response = login_->grant(tsih, context_.config.limits.command_window).send;
-  start_session(*iser_, "rdma-first");
+  start_session(*iser_, verbs_ ? "verbs" : "rdma-first");
   iser_->enable_datamover(*recorder_, std::move(final_response));
 }
 
@@ -106,9 +106,9 @@ void ServerConnection::hand_over_rdma_first(std::uint16_t tsih) {
 void ServerConnection::make_queue_pair(iser::Dialect dialect, rdmap::Upgrade upgrade,
                                        LoginClient* login) {
   rdmap::MpaDecision decision;
-  if (login) decision = [this](Bytes data) { return answer_mpa_request(data); };
+  if (login) decision = [this](Bytes data) { return answer_rdma_request(data); };
   auto queue_pair = rdmap::make_iwarp_queue_pair(
-      rdmap::MpaRole::responder, mpa_settings(context_.config, driver_.socket().emss()), now(),
+      rdmap::MpaRole::responder, mpa_settings(context_.config, tcp_->socket().emss()), now(),
       std::move(upgrade), std::move(decision));
   StreamEndpoint& stream = *queue_pair;
   iser_ = iser::IserConnection::create(

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "config/yaml.h"
+#include "rdmap/verbs/verbs.h"
 #include "target/credentials.h"
 #include "target/daemon.h"
 #include "target/descriptor_limit.h"
@@ -105,9 +106,10 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app{"An iSCSI and iSER target: plain TCP and soft iWARP on one port."};
+  CLI::App app{"An iSCSI and iSER target: plain TCP and soft iWARP on one port, and RDMA devices."};
   Arguments arguments;
-  app.set_version_flag("--version", "iser-targetd " OPENISER_VERSION);
+  app.set_version_flag(
+      "--version", "iser-targetd " OPENISER_VERSION "; verbs: " + openiser::rdmap::verbs_version());
   auto* file = app.add_option("--config", arguments.file, "the configuration file (YAML)");
   app.add_flag("--check", arguments.check, "only check the file: every fault, line and column");
   app.add_flag("--print-schema", arguments.print_schema, "print the file's JSON Schema");

@@ -12,7 +12,7 @@ namespace openiser::target {
 
 namespace {
 
-// From the end of a session to that of its TCP connection, which a driver bounds too: longer than
+// From the end of a session to that of what carried it, which a driver bounds too: longer than
 // that.
 constexpr Duration kCloseTimeout = std::chrono::seconds(10);
 
@@ -23,18 +23,28 @@ std::string words(ErrorCode error, const std::string& detail = {}) {
 
 }  // namespace
 
-ServerConnection::ServerConnection(const ConnectionContext& context, rdmap::Socket socket,
-                                   Arrival arrival, Owner& owner)
+ServerConnection::ServerConnection(const ConnectionContext& context, Arrival arrival, Owner& owner)
     : context_(context),
       arrival_(std::move(arrival)),
       owner_(owner),
       accepted_at_(context.loop.now()),
-      timer_(context.loop, [this] { timer_expired(); }),
-      driver_(context.loop, std::move(socket), [this](ErrorCode why) { transport_closed(why); }) {
+      timer_(context.loop, [this] { timer_expired(); }) {}
+
+ServerConnection::ServerConnection(const ConnectionContext& context, rdmap::Socket socket,
+                                   Arrival arrival, Owner& owner)
+    : ServerConnection(context, std::move(arrival), owner) {
   WireDetector::Client& client = *this;
   detector_.emplace(client,
                     accepted_at_ + std::chrono::seconds(context_.config.limits.login_timeout));
-  driver_.drive(*detector_);
+  tcp_.emplace(context.loop, std::move(socket), [this](ErrorCode why) { transport_closed(why); });
+  tcp_->drive(*detector_);
+}
+
+ServerConnection::ServerConnection(const ConnectionContext& context, rdmap::VerbsRequest request,
+                                   Arrival arrival, Owner& owner)
+    : ServerConnection(context, std::move(arrival), owner) {
+  wire_ = Wire::rdma_first;
+  start_verbs(std::move(request));
 }
 
 ServerConnection::~ServerConnection() = default;
@@ -57,7 +67,7 @@ void ServerConnection::start_stream() {
   if (phase_ != Phase::detecting || transport_gone_) return;
   iscsi::StreamLoginChannel::Client& client = *this;
   stream_ = std::make_unique<iscsi::StreamLoginChannel>(client, detector_->start());
-  driver_.drive(*stream_);
+  tcp_->drive(*stream_);
   start_login(*stream_);
 }
 
@@ -66,13 +76,37 @@ void ServerConnection::start_rdma_first() {
   const Bytes start = detector_->start();
   make_queue_pair(iser::Dialect::rfc7145,
                   {.write_first = {}, .already_read = {start.begin(), start.end()}}, this);
-  driver_.drive(*iser_endpoint_);
+  tcp_->drive(*iser_endpoint_);
+  start_login(*iser_);
+}
+
+// A card sets up the connection by itself; from here on it is as rdma-first.
+void ServerConnection::start_verbs(rdmap::VerbsRequest request) {
+  const auto give_up = [this](const std::string& why) {
+    log::warn("login", who() + ": " + why);
+    phase_ = Phase::closing;
+    finish();
+  };
+  rdmap::MpaAnswer answer = answer_rdma_request(request.private_data());
+  if (answer.reject) {
+    request.reject(answer.private_data);
+    return give_up("rejected: negotiation.rdma_extensions is off");
+  }
+  rdmap::VerbsSettings settings = verbs_settings(context_.config);
+  settings.private_data = std::move(answer.private_data);
+  auto queue_pair = request.accept(context_.loop, context_.pool, std::move(settings));
+  if (!queue_pair) return give_up("not accepted: " + queue_pair.error().message());
+  iser_ = iser::IserConnection::create(std::move(*queue_pair),
+                                       iser_settings(context_.config, iser::Dialect::rfc7145),
+                                       context_.pool, this);
+  verbs_.emplace(context_.loop, iser_->queue_pair(), *iser_,
+                 [this](ErrorCode why) { transport_closed(why); });
   start_login(*iser_);
 }
 
 // Linux's iSER says in the private data what it can do, and expects to be told the same
 // (iser/iser_datamover.h).
-rdmap::MpaAnswer ServerConnection::answer_mpa_request(Bytes private_data) const {
+rdmap::MpaAnswer ServerConnection::answer_rdma_request(Bytes private_data) const {
   rdmap::MpaAnswer answer;
   answer.reject = !context_.config.negotiation.rdma_extensions;
   if (private_data.empty()) return answer;
@@ -197,8 +231,9 @@ void ServerConnection::end(ErrorCode why) {
     case Phase::closing:
       break;
   }
-  // Whoever logs in anew has left this connection, and waits for its end.
-  if (why == iscsi::errc::reinstated) driver_.drop();
+  // Whoever logs in anew has left this connection, and waits for its end. A card's ends within
+  // seconds whatever the peer does.
+  if (why == iscsi::errc::reinstated && tcp_) tcp_->drop();
 }
 
 void ServerConnection::transport_closed(ErrorCode) {

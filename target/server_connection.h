@@ -3,6 +3,7 @@
 //   detecting --+-- stream ----- login on the byte stream --+-- plain iSCSI ---------- session
 //               |                                           +-- switch to RDMAP ------ session
 //               +-- rdma-first - login over the queue pair -------------------------- session
+//   verbs --------------------------^
 //
 // Each step has its own objects, which go when the next one has taken over. server_connection.cc
 // has the way up to the end of the login and the end of the connection, hand_over.cc the change
@@ -23,7 +24,9 @@
 #include "iser/iser_datamover.h"
 #include "iser/iser_endpoint.h"
 #include "rdmap/iwarp.h"
+#include "rdmap/tcp/queue_pair_driver.h"
 #include "rdmap/tcp/tcp.h"
+#include "rdmap/verbs/verbs.h"
 #include "target/catalogue.h"
 #include "target/session_manager.h"
 #include "target/store/store.h"
@@ -60,6 +63,8 @@ class ServerConnection final : WireDetector::Client,
 
   ServerConnection(const ConnectionContext& context, rdmap::Socket socket, Arrival arrival,
                    Owner& owner);
+  ServerConnection(const ConnectionContext& context, rdmap::VerbsRequest request, Arrival arrival,
+                   Owner& owner);
   // Only after connection_finished().
   ~ServerConnection();
 
@@ -72,12 +77,15 @@ class ServerConnection final : WireDetector::Client,
  private:
   enum class Phase : std::uint8_t { detecting, login, waiting, full_feature, closing };
 
+  ServerConnection(const ConnectionContext& context, Arrival arrival, Owner& owner);
+
   // --- server_connection.cc ---
   void wire_detected(Wire wire) override;
   void wire_unknown(ErrorCode why) override;
   void start_stream();
   void start_rdma_first();
-  rdmap::MpaAnswer answer_mpa_request(Bytes private_data) const;
+  void start_verbs(rdmap::VerbsRequest request);
+  rdmap::MpaAnswer answer_rdma_request(Bytes private_data) const;
   void start_login(iscsi::LoginChannel& channel);
 
   void login_pdu(iscsi::ControlPdu pdu) override;
@@ -141,7 +149,9 @@ class ServerConnection final : WireDetector::Client,
   std::optional<iscsi::Recorder> recorder_;
   std::unique_ptr<iscsi::TargetSession> session_;
   bool session_over_ = false;
-  rdmap::TcpDriver driver_;
+  // What carries it: one of the two.
+  std::optional<rdmap::TcpDriver> tcp_;
+  std::optional<rdmap::QueuePairDriver<iser::IserConnection>> verbs_;
 
   // Deferred calls look whether the connection is still there.
   std::shared_ptr<char> alive_ = std::make_shared<char>();

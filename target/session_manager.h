@@ -60,7 +60,7 @@ class SessionManager {
     std::uint16_t tsih = 0;
     NexusName nexus;
     std::string peer_address;
-    std::string wire;  // "plain", "stream-first", "rdma-first"; empty while it waits
+    std::string wire;  // "plain", "stream-first", "rdma-first", "verbs"; empty while it waits
   };
 
   // A member's stay. Let go on the member's loop. Must not outlive the manager.

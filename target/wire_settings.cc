@@ -59,6 +59,14 @@ rdmap::MpaSettings mpa_settings(const config::Daemon& config, std::uint32_t emss
   return m;
 }
 
+rdmap::VerbsSettings verbs_settings(const config::Daemon& config) {
+  rdmap::VerbsSettings v;
+  v.inbound_reads = config.rdma.inbound_reads;
+  v.outbound_reads = config.rdma.outbound_reads;
+  v.set_up_timeout = seconds(config.limits.login_timeout);
+  return v;
+}
+
 iser::Dialect stream_first_dialect(config::Rdma::Dialect configured,
                                    const iscsi::Parameters& parameters) {
   switch (configured) {

@@ -7,6 +7,7 @@
 #include "iscsi/session/target_session.h"
 #include "iser/iser_datamover.h"
 #include "rdmap/iwarp.h"
+#include "rdmap/verbs/verbs.h"
 #include "target/wire_detector.h"
 
 namespace openiser::target {
@@ -16,6 +17,8 @@ iscsi::TargetSessionLimits session_limits(const config::Limits& limits);
 
 // MPA as responder. `emss`: of the TCP connection.
 rdmap::MpaSettings mpa_settings(const config::Daemon& config, std::uint32_t emss);
+// Without private data.
+rdmap::VerbsSettings verbs_settings(const config::Daemon& config);
 
 // Stream-first connections may follow either RFC, and nothing says which but the keys: an initiator
 // that declared one of those that RFC 7145 added to RFC 5046 (its sections 6.8 to 6.10) speaks

@@ -65,10 +65,19 @@ void Worker::run(const std::function<void()>& ready) {
 }
 
 void Worker::adopt(rdmap::Socket socket, Arrival arrival) {
+  make_connection(std::move(socket), std::move(arrival));
+}
+
+void Worker::adopt(rdmap::VerbsRequest request, Arrival arrival) {
+  make_connection(std::move(request), std::move(arrival));
+}
+
+template <class Incoming>
+void Worker::make_connection(Incoming incoming, Arrival arrival) {
   ++count_;
   // std::function wants something that can be copied.
   loop_.post([this, arrival = std::move(arrival),
-              shared = std::make_shared<rdmap::Socket>(std::move(socket))] {
+              shared = std::make_shared<Incoming>(std::move(incoming))] {
     const ConnectionContext context{loop_,          *engine_,          pool_,
                                     shared_.config, shared_.catalogue, shared_.sessions};
     ServerConnection::Owner& owner = *this;

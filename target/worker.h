@@ -35,6 +35,7 @@ class Worker final : ServerConnection::Owner {
 
   // Any thread.
   void adopt(rdmap::Socket socket, Arrival arrival);
+  void adopt(rdmap::VerbsRequest request, Arrival arrival);
   std::size_t connections() const { return count_; }
   void drain(Duration grace);
   void end_all(ErrorCode why);
@@ -44,6 +45,8 @@ class Worker final : ServerConnection::Owner {
 
  private:
   void run(const std::function<void()>& ready);
+  template <class Incoming>
+  void make_connection(Incoming incoming, Arrival arrival);
   void connection_finished(ServerConnection& connection) override;
 
   const Shared shared_;

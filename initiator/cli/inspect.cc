@@ -81,9 +81,11 @@ Json connection(const Session& session) {
     out["rfc"] = session.url().rfc5046 ? 5046 : 7145;
   }
   if (info.rdma) {
-    out["crc"] = info.rdma->crc;
-    out["markers_sent"] = info.rdma->markers_sent;
-    out["markers_received"] = info.rdma->markers_received;
+    if (info.wire != Wire::verbs) {  // which does not tell
+      out["crc"] = info.rdma->crc;
+      out["markers_sent"] = info.rdma->markers_sent;
+      out["markers_received"] = info.rdma->markers_received;
+    }
     out["outbound_reads"] = info.rdma->capabilities.outbound_reads;
     out["inbound_reads"] = info.rdma->capabilities.inbound_reads;
     out["remote_invalidate"] = info.rdma->capabilities.remote_invalidate;

@@ -135,12 +135,13 @@ TEST(DiscoveryAtAnIserPortal, IsPlainAloneWithAPlainUrl) {
   EXPECT_THROW(found.get(), initiator::SessionError);
 }
 
-TEST(DiscoveryAtAnIserPortal, RefusesWhatIsMissing) {
+// No device carries the loopback's address, or none is there, or the build has no verbs.
+TEST(DiscoveryAtAnIserPortal, SaysWhyItIsNotByVerbs) {
   try {
     initiator::Session::discover(initiator::parse_portal("iser://127.0.0.1:1?wire=verbs"));
     FAIL();
   } catch (const initiator::SessionError& error) {
-    EXPECT_NE(std::string(error.what()).find("this build"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("verbs"), std::string::npos) << error.what();
   }
 }
 

@@ -1,4 +1,4 @@
-# Cells of our initiator, `iser` run in `peer`, against any target on the kernel's side. Sourced after lib.sh by a script that
+# Cells of our initiator, `iser` run in `peer` or where initiator_net says, against any target. Sourced after lib.sh by a script that
 # sets, before the cells run:
 #   base      URL without LUN and keys          query      keys, such as ?wire=rdma-first, or nothing
 #   wire      what `iser` must say it used      lun        the disk's number       store, size   the file it lives in, its bytes
@@ -7,7 +7,7 @@
 
 refusal='ILLEGAL_REQUEST: LBA_OUT_OF_RANGE \(5/21/00\)'
 
-iser() { in_peer "$BIN/iser" "$@"; }
+iser() { in_net "$initiator_net" "$BIN/iser" "$@"; }
 disk() { echo "$base/$lun$query"; }
 # of_json PYTHON: prints that expression of `it`, what standard input says
 of_json() { python3 -c "import json, sys; it = json.load(sys.stdin); print($1)"; }

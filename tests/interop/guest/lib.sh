@@ -12,6 +12,9 @@ iqn=iqn.2026-11.org.example:test
 initiator_iqn=iqn.2026-11.org.example:guest
 kernel_ip=10.9.1.1 peer_ip=10.9.1.2 kernel_ip2=10.9.2.1 peer_ip2=10.9.2.2
 port=3260
+# Where our programs run: `peer`, or the kernel's own side.
+peer_net=/run/netns/peer kernel_net=/proc/1/ns/net
+target_net=$peer_net initiator_net=$peer_net
 cell_limit=${CELL_LIMIT:-240} # seconds
 export OPENISER_RUN_DIR=/run/open-iser
 
@@ -88,6 +91,7 @@ main() {
         cells
         exit
     fi
+    ulimit -l unlimited # what devices may reach is locked; siw counts root's memory too
     : >/out/cells
     cell setup setup
     [[ $? == 0 ]] || exit 1
@@ -115,7 +119,8 @@ links() {
     done
 }
 # Not `ip netns exec`: that keeps a copy of every mount, and a disk mounted at the time stays in use after its unmounting.
-in_peer() { nsenter --net=/run/netns/peer "$@"; }
+in_net() { nsenter --net="$1" "${@:2}"; }
+in_peer() { in_net "$peer_net" "$@"; }
 
 # load_siw VARIANT: a soft-iWARP device on each link's kernel side
 load_siw() {
@@ -125,7 +130,22 @@ load_siw() {
     rdma link add siw2 type siw netdev kernel2
 }
 
-# ---- our target, in `peer`
+# load_rdma siw|rxe: such a device, rdma1 and rdma2, on each link's kernel side. Both are reached from that side alone: rxe knows no
+# other network namespace, and so both ends are there.
+load_rdma() {
+    local n
+    modprobe -a ib_uverbs rdma_ucm
+    case $1 in
+        siw)
+            modprobe -a iw_cm libcrc32c
+            insmod /lib/modules/siw/stock.ko
+            ;;
+        rxe) modprobe rdma_rxe ;;
+    esac
+    for n in 1 2; do rdma link add "rdma$n" type "$1" netdev "kernel$n"; done
+}
+
+# ---- our target, in `peer` or where target_net says
 
 # write_target_yaml: what start_target serves, from standard input
 write_target_yaml() { cat >/run/target.yaml; }
@@ -141,7 +161,7 @@ start_target() {
     echo $((line + 1)) >/run/target.log.start
     sed -n '/^portals: /p' /run/target.yaml | grep -oE '"[^"]+"' >/run/portals
     # exec, so that the process whose id is kept is the target itself
-    (exec nsenter --net=/run/netns/peer "$BIN/iser-targetd" --config /run/target.yaml) 2>>/out/target.log </dev/null &
+    (exec nsenter --net="$target_net" "$BIN/iser-targetd" --config /run/target.yaml) 2>>/out/target.log </dev/null &
     echo $! >/run/target.pid
     wait_for 30 target_listens
 }

@@ -110,6 +110,20 @@ TEST(Yaml, PortalsInAllForms) {
   EXPECT_EQ(portals[3].tag, 7);
   EXPECT_EQ(portals[4].tag, 1);
   EXPECT_EQ(portals[3].alua, Portal::Alua::active_optimized);
+  EXPECT_EQ(portals[3].transport, Portal::Transport::automatic);
+}
+
+TEST(Yaml, WhatCarriesAPortal) {
+  const Loaded loaded = load(
+      "portals: [{address: a, transport: auto}, {address: b, transport: iwarp},\n"
+      "          {address: c, transport: verbs}]\n" +
+      kTargets);
+  ASSERT_TRUE(loaded.faults.empty()) << loaded.faults[0].message;
+  const auto& portals = loaded.daemon.portals;
+  ASSERT_EQ(portals.size(), 3U);
+  EXPECT_EQ(portals[0].transport, Portal::Transport::automatic);
+  EXPECT_EQ(portals[1].transport, Portal::Transport::iwarp);
+  EXPECT_EQ(portals[2].transport, Portal::Transport::verbs);
 }
 
 TEST(Yaml, WhoSeesWhat) {
@@ -319,6 +333,8 @@ INSTANTIATE_TEST_SUITE_P(
         FaultRow{kTargets + "portals: [{address: h, alua: standby}, g]\n",
                  "5:40 alua or preferred not as line 5 has it for portals of tag 1; write the "
                  "same, or give it another tag"},
+        FaultRow{kTargets + "portals: [{address: h, transport: verb}]\n",
+                 "5:35 transport: \"verb\" is unknown; did you mean verbs?"},
         FaultRow{kTargets + "portals: [h, 'h:3260']\n", "5:14 a portal address that line 5 has"},
         FaultRow{kMinimal + "portal: [h]\n", "6:1 unknown key \"portal\"; did you mean portals?"},
         FaultRow{kMinimal + "log: info\n",
@@ -517,7 +533,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 11U + 8 + 8 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 11);
+  EXPECT_EQ(keys.size(), 11U + 8 + 9 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 11);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);

@@ -52,11 +52,17 @@ TEST(Url, Rfc5046MeansStreamFirst) {
   EXPECT_THROW(parse_url("iser://h/iqn.x:y/0?rfc=5046&wire=rdma-first"), UsageError);
 }
 
+TEST(Url, VerbsIsAWireOfItsOwn) {
+  EXPECT_EQ(parse_url("iser://h/iqn.x:y/0?wire=verbs").wire, Wire::verbs);
+  EXPECT_EQ(parse_url("iser://h/iqn.x:y/0?wire=verbs&crc=yes&markers=no").wire, Wire::verbs);
+}
+
 TEST(Url, SaysItselfAgain) {
   for (const char* text :
        {"iser://h:3260/iqn.x:y/0", "iscsi://[::1]:1/iqn.x:y/3?data-digest=crc32c",
         "iser://h:3260/eui.02004567A425678D/"
-        "0?wire=stream-first&rfc=5046&crc=no&markers=yes&user=u"}) {
+        "0?wire=stream-first&rfc=5046&crc=no&markers=yes&user=u",
+        "iser://h:3260/iqn.x:y/0?wire=verbs"}) {
     EXPECT_EQ(parse_url(text).text(), text);
   }
 }
@@ -89,6 +95,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"iser://h/iqn.x:y/0?crc", "key=value"},
                     Wrong{"iser://h/iqn.x:y/0?crc=maybe", "maybe"},
                     Wrong{"iser://h/iqn.x:y/0?rfc=3720", "3720"},
+                    Wrong{"iser://h/iqn.x:y/0?rfc=5046&wire=verbs", "no verbs wire"},
+                    Wrong{"iser://h/iqn.x:y/0?wire=verbs&crc=no", "the device"},
+                    Wrong{"iser://h/iqn.x:y/0?wire=verbs&markers=yes", "the device"},
+                    Wrong{"iscsi://h/iqn.x:y/0?wire=verbs", "iser://"},
                     Wrong{"iser://h/iqn.x:y/0?data-digest=crc32c", "iscsi://"},
                     Wrong{"iscsi://h/iqn.x:y/0?markers=yes", "iser://"},
                     Wrong{"iser://u:secret@h/iqn.x:y/0", "user"},

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "iscsi/errors.h"
+#include "rdmap/verbs/verbs.h"
 #include "tests/support/daemon.h"
 #include "tests/support/raw_iscsi.h"
 #include "tests/support/raw_session.h"
@@ -300,6 +301,13 @@ std::string start_error(config::Daemon config) {
     return error.what();
   }
   return "none";
+}
+
+TEST_F(DaemonTest, APortalByVerbsWithoutADeviceIsASpokenError) {
+  if (rdmap::verbs_device_carries("127.0.0.1")) GTEST_SKIP() << "an RDMA device has the loopback";
+  auto config = daemon_config();
+  config.portals[0].transport = config::Portal::Transport::verbs;
+  EXPECT_EQ(start_error(std::move(config)).find("cannot listen by verbs at 127.0.0.1:0: "), 0u);
 }
 
 TEST_F(DaemonTest, APortInUseIsASpokenError) {

@@ -24,6 +24,18 @@ TEST(StreamFirstDialect, TheConfigurationHasTheLastWord) {
   EXPECT_EQ(stream_first_dialect(Dialect::rfc7145, with(false)), iser::Dialect::rfc7145);
 }
 
+TEST(VerbsSettings, AreThoseOfTheFile) {
+  config::Daemon config;
+  config.rdma.inbound_reads = 3;
+  config.rdma.outbound_reads = 4;
+  config.limits.login_timeout = 5;
+  const rdmap::VerbsSettings settings = verbs_settings(config);
+  EXPECT_EQ(settings.inbound_reads, 3);
+  EXPECT_EQ(settings.outbound_reads, 4);
+  EXPECT_EQ(settings.set_up_timeout, std::chrono::seconds(5));
+  EXPECT_TRUE(settings.private_data.empty());
+}
+
 TEST(BaseOffsets, LinuxMeansTheSolicitedPartWithoutSayingSo) {
   const auto says_solicited = [](Wire wire, BaseOffset configured, bool knows_rfc7145) {
     return with_base_offset(with(knows_rfc7145), wire, configured)

@@ -1,0 +1,29 @@
+# Our initiator by verbs against LIO's iSER target, both on one address of this guest.
+# variants: siw rxe
+variant=$1
+. ./lib.sh
+. ./initiator.sh
+initiator_net=$kernel_net
+base=iser://$kernel_ip:$port/$iqn query='?wire=verbs' wire=verbs lun=0 store=/dev/shm/lio.img size=$((64 << 20))
+
+setup() {
+    links
+    load_rdma "$variant"
+    lio_target "$size"
+    lio_iser_portal "$kernel_ip" "$port"
+    wait_for 30 iser info "$(disk)" >/dev/null
+}
+cells() {
+    cell discover-iser discover_it "iser://$kernel_ip?wire=verbs"
+    cell ls ls_it
+    cell info info_it
+    cell read-write read_write
+    cell cp copy
+    cell ping ping_it
+    cell bench bench_it
+    cell bad-lba bad_lba
+    modprobe -a fuse loop ext4 2>/dev/null
+    cell mount mount_it
+    cell kernel kernel_is_content
+}
+main

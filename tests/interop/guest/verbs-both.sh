@@ -1,0 +1,76 @@
+# Our initiator and our target with each other by verbs, over the kernel's soft RDMA devices, both ends on one address of this guest;
+# and what befalls them.
+# variants: siw rxe
+variant=$1
+. ./lib.sh
+. ./initiator.sh
+target_net=$kernel_net initiator_net=$kernel_net
+base=iser://$kernel_ip:$port/$iqn query='?wire=verbs' wire=verbs lun=0 store=/dev/shm/lun0 size=$((64 << 20))
+
+target_by() { # target_by TRANSPORT [FURTHER LINES]: starts it
+    write_target_yaml <<Y
+portals: [{address: "$kernel_ip:$port", transport: $1}]
+targets:
+  - name: $iqn
+    luns:
+      - {lun: 0, file: $store, size: $size}
+limits: {nop_interval: 2s, nop_timeout: 3s}
+${2:-}
+Y
+    start_target
+}
+setup() {
+    links
+    load_rdma "$variant"
+    target_by verbs
+    wait_for 10 iser info "$(disk)"
+}
+target_down() { kill_target; }
+target_up() { start_target; }
+
+# ---- set-up
+
+says_what_it_is_built_with() {
+    "$BIN/iser" --version | grep 'verbs: rdma-core [0-9]'
+    "$BIN/iser-targetd" --version | grep 'verbs: rdma-core [0-9]'
+}
+# fails_with PATTERN COMMAND...: in one line
+fails_with() {
+    ! "${@:2}" >/run/output 2>/run/error || fail "succeeds: ${*:2}"
+    cat /run/error
+    grep -qE "$1" /run/error || fail "does not say $1"
+    [[ $(wc -l </run/error) == 1 ]] || fail "says more than a line"
+}
+refused() {
+    fails_with 'Connection refused' iser info "iser://$kernel_ip:9/$iqn/0?wire=verbs"
+    stop_target
+    target_by verbs 'negotiation: {rdma_extensions: false}'
+    fails_with 'reject' iser info "$(disk)"
+    grep 'rejected: negotiation.rdma_extensions is off' /out/target.log
+    stop_target
+    target_by verbs
+}
+# RoCE has ports of its own; siw's are TCP's, which the built-in iWARP has already.
+both_on_one_port() {
+    stop_target
+    target_by auto
+    case $variant in
+        siw) grep "listening on $kernel_ip:$port; not by verbs: " /out/target.log ;;
+        rxe) grep "listening on $kernel_ip:$port, and by verbs" /out/target.log ;;
+    esac
+    head -c 4M /dev/urandom >/run/data
+    iser cp --verify /run/data "$base/0?wire=rdma-first"
+    iser cp --size 4MiB "$(disk)" /run/back
+    cmp /run/data /run/back
+    stop_target
+    target_by verbs
+}
+
+cells() {
+    cell version says_what_it_is_built_with
+    cell discover discover_it "iser://$kernel_ip:$port?wire=verbs"
+    initiator_cells
+    cell refused refused
+    cell both-on-one-port both_on_one_port
+}
+main
