@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/last_error.h"
 #include "rdmap/tcp/address.h"
+#include "rdmap/tcp/name_lookup.h"
 #include "rdmap/tcp/socket.h"
 #include "rdmap/tcp/tcp.h"
 
@@ -24,23 +23,15 @@ ErrorCode timed_out() {
   return {ETIMEDOUT, boost::system::system_category()};
 }
 
-SocketAddress address_of(const asio::ip::tcp::endpoint& endpoint) {
-  SocketAddress address;
-  address.size = static_cast<socklen_t>(endpoint.size());
-  std::memcpy(&address.storage, endpoint.data(), endpoint.size());
-  return address;
-}
-
 }  // namespace
 
-// Looks the name up (literal addresses at once, names on the resolver's thread), then tries one
-// address after the other. Each gets an equal part of the time that is left, so that one that
-// swallows packets does not starve the next.
+// Looks the name up, then tries one address after the other. Each gets an equal part of the time
+// that is left, so that one that swallows packets does not starve the next.
 struct Connect::State : std::enable_shared_from_this<Connect::State> {
   State(EventLoop& loop, Duration timeout, std::function<void(Result<Socket>)> done_now)
       : loop(loop),
         context(*static_cast<asio::io_context*>(loop.io_context())),
-        resolver(context),
+        lookup(loop),
         descriptor(context),
         timer(loop, [this] { attempt_failed(timed_out()); }),
         give_up_at(loop.now() + timeout),
@@ -49,21 +40,11 @@ struct Connect::State : std::enable_shared_from_this<Connect::State> {
 
   void start(const std::string& host, std::uint16_t port) {
     timer.set(give_up_at);
-    if (auto literal = look_up(host, port, Lookup::numeric)) return found(std::move(*literal));
-    resolver.async_resolve(
-        host, std::to_string(port), asio::ip::resolver_base::numeric_service,
-        [self = shared_from_this()](const ErrorCode& error, const auto& results) {
-          if (self->finished) return;
-          if (error) return self->finish(error);
-          std::vector<SocketAddress> all;
-          for (const auto& each : results) all.push_back(address_of(each.endpoint()));
-          self->found(std::move(all));
-        });
-  }
-
-  void found(std::vector<SocketAddress> all) {
-    addresses = std::move(all);
-    try_next();
+    lookup.start(host, port, [self = shared_from_this()](auto all) {
+      if (!all) return self->finish(all.error());
+      self->addresses = std::move(*all);
+      self->try_next();
+    });
   }
 
   void try_next() {
@@ -124,13 +105,13 @@ struct Connect::State : std::enable_shared_from_this<Connect::State> {
   void cancel() {
     finished = true;
     timer.set({});
-    resolver.cancel();
+    lookup.cancel();
     close();
   }
 
   EventLoop& loop;
   asio::io_context& context;
-  asio::ip::tcp::resolver resolver;
+  NameLookup lookup;
   asio::posix::stream_descriptor descriptor;
   Timer timer;
   const Time give_up_at;

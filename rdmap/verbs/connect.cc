@@ -1,12 +1,9 @@
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "rdmap/errors.h"
-#include "rdmap/tcp/address.h"
+#include "rdmap/tcp/name_lookup.h"
 #include "rdmap/verbs/cm.h"
 #include "rdmap/verbs/queue_pair.h"
 #include "rdmap/verbs/verbs.h"
@@ -14,16 +11,7 @@
 
 namespace openiser::rdmap {
 
-namespace asio = boost::asio;
-
 namespace {
-
-SocketAddress address_of(const asio::ip::tcp::endpoint& endpoint) {
-  SocketAddress address;
-  address.size = static_cast<socklen_t>(endpoint.size());
-  std::memcpy(&address.storage, endpoint.data(), endpoint.size());
-  return address;
-}
 
 int milliseconds(Duration time) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
@@ -40,19 +28,13 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
         pool(pool_now),
         settings(std::move(settings_now)),
         done(std::move(done_now)),
-        resolver(*static_cast<asio::io_context*>(loop.io_context())) {}
+        lookup(loop) {}
 
   void start(const std::string& host, std::uint16_t port) {
-    if (auto literal = look_up(host, port, Lookup::numeric)) return found(std::move(*literal));
-    resolver.async_resolve(
-        host, std::to_string(port), asio::ip::resolver_base::numeric_service,
-        [self = shared_from_this()](const ErrorCode& error, const auto& results) {
-          if (self->finished) return;
-          if (error) return self->finish(error);
-          std::vector<SocketAddress> all;
-          for (const auto& each : results) all.push_back(address_of(each.endpoint()));
-          self->found(std::move(all));
-        });
+    lookup.start(host, port, [self = shared_from_this()](auto all) {
+      if (!all) return self->finish(all.error());
+      self->found(std::move(*all));
+    });
   }
 
   void found(std::vector<SocketAddress> all) {
@@ -125,7 +107,7 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
 
   void cancel() {
     finished = true;
-    resolver.cancel();
+    lookup.cancel();
     drop();
   }
 
@@ -133,7 +115,7 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
   BufferPool& pool;
   VerbsSettings settings;
   Done done;
-  asio::ip::tcp::resolver resolver;
+  NameLookup lookup;
   std::vector<SocketAddress> addresses;
   std::size_t next = 0;
   CmId id;

@@ -404,8 +404,8 @@ void DeviceQueuePair::peer_parted() {
 // Over InfiniBand and RoCE a queue pair works until we end it; if it does not, it has failed. Over
 // iWARP it ends with the peer's.
 bool DeviceQueuePair::device_gave_up() const {
-  if (domain_->facts().iwarp || state_ == State::starting || state_ == State::parting)
-    return broken_ && !domain_->facts().iwarp;
+  if (domain_->facts().iwarp) return false;
+  if (state_ == State::starting || state_ == State::parting) return broken_;
   ibv_qp_attr attributes{};
   ibv_qp_init_attr ignored{};
   if (ibv_query_qp(cm_.id->qp, &attributes, IBV_QP_STATE, &ignored) != 0) return true;

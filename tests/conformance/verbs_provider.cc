@@ -1,6 +1,6 @@
 // An RDMA device, both ends on one event loop. The address that it has is in
-// OPENISER_VERBS_ADDRESS; OPENISER_VERBS_LACKS names what it cannot do: "invalidated", if a receive
-// does not tell which STag was invalidated.
+// OPENISER_VERBS_ADDRESS; OPENISER_VERBS_LACKS names what it cannot do: "invalidated"
+// (tells_invalidated), "read-access" (checks_read_access), "read-end" (ends_reads_with_region).
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

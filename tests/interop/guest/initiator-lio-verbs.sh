@@ -15,15 +15,7 @@ setup() {
 }
 cells() {
     cell discover-iser discover_it "iser://$kernel_ip?wire=verbs"
-    cell ls ls_it
-    cell info info_it
-    cell read-write read_write
-    cell cp copy
-    cell ping ping_it
-    cell bench bench_it
-    cell bad-lba bad_lba
-    modprobe -a fuse loop ext4 2>/dev/null
-    cell mount mount_it
+    io_cells
     cell kernel kernel_is_content
 }
 main

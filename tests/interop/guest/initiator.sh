@@ -134,7 +134,8 @@ kernel_is_content() {
     return 0
 }
 
-initiator_cells() {
+# What can be asked of a target that stays.
+io_cells() {
     modprobe -a fuse loop ext4 2>/dev/null
     cell ls ls_it
     cell info info_it
@@ -144,6 +145,9 @@ initiator_cells() {
     cell bench bench_it
     cell bad-lba bad_lba
     cell mount mount_it
+}
+initiator_cells() {
+    io_cells
     cell recovery recovery
     cell kernel kernel_is_content
 }

@@ -130,19 +130,13 @@ load_siw() {
     rdma link add siw2 type siw netdev kernel2
 }
 
-# load_rdma siw|rxe: such a device, rdma1 and rdma2, on each link's kernel side. Both are reached from that side alone: rxe knows no
-# other network namespace, and so both ends are there.
+# load_rdma siw|rxe: such a device on each link's kernel side. Both are reached from that side alone: rxe knows no other network
+# namespace, and so both ends are there.
 load_rdma() {
     local n
-    modprobe -a ib_uverbs rdma_ucm
-    case $1 in
-        siw)
-            modprobe -a iw_cm libcrc32c
-            insmod /lib/modules/siw/stock.ko
-            ;;
-        rxe) modprobe rdma_rxe ;;
-    esac
-    for n in 1 2; do rdma link add "rdma$n" type "$1" netdev "kernel$n"; done
+    [[ $1 == rxe ]] || { load_siw stock; return; }
+    modprobe -a ib_uverbs rdma_ucm rdma_rxe
+    for n in 1 2; do rdma link add "rxe$n" type rxe netdev "kernel$n"; done
 }
 
 # ---- our target, in `peer` or where target_net says

@@ -9,18 +9,11 @@ declare -A lacks=([siw]="invalidated read-access read-end" [rxe]=)
 
 setup() {
     links
-    case $variant in
-        siw) load_siw stock ;;
-        rxe)
-            modprobe -a ib_uverbs rdma_ucm rdma_rxe
-            rdma link add rxe1 type rxe netdev kernel1
-            ;;
-    esac
+    load_rdma "$variant"
 }
 # suite NAME [ADDRESS]: its cases over the device; it fails too if there are none
 suite() {
     [[ -x $BIN/conformance ]] || skip "the program conformance is not built"
-    ulimit -l unlimited # siw counts root's memory too
     OPENISER_VERBS_ADDRESS=${2:-$kernel_ip} OPENISER_VERBS_LACKS="${lacks[$variant]}" \
         "$BIN/conformance" --gtest_filter="$1*/Verbs" --gtest_color=no | tee /run/suite.log
     grep -q '^\[  PASSED  \] [1-9]' /run/suite.log
