@@ -5,6 +5,7 @@ import typing
 
 from . import machine, processes, targets
 from .cases import Case, Messages, as_iscsi, as_iser, FPDU
+from .ours import Place
 
 BUSY_POLL = 200  # microseconds
 DIGESTS = "header-digest=crc32c&data-digest=crc32c"
@@ -19,6 +20,8 @@ class Contender:
     target: typing.Any = None  # None: the load has its own
     headline_only: bool = False
     unable: typing.Callable[[Case], bool] = lambda case: False
+    # Threads of the kernel's may work for it (siw, rxe): what others use cannot be told from that.
+    kernel_works: bool = False
 
     def runs(self, case: Case) -> bool:
         return not self.unable(case) and (case.headline or not self.headline_only)
@@ -73,9 +76,23 @@ def ours(programs: pathlib.Path, target) -> list[Contender]:
     ]
 
 
+def _by_verbs(programs: pathlib.Path, target, name: str, what: str, extra: list[str] = [], headline_only: bool = False) -> list[Contender]:
+    """Where the target has such a portal."""
+    if not target.place.by_verbs:
+        return []
+    command = iser_bench(programs, target.url("iser", "wire=verbs"), extra)
+    return [Contender(name, what, command, target, headline_only, kernel_works=True)]
+
+
+def _sleeping(programs: pathlib.Path, target) -> list[Contender]:
+    return ours(programs, target) + _by_verbs(
+        programs, target, "iser-verbs", "our target and initiator, iSER by an RDMA device; CPU of threads of the kernel's is on neither side")
+
+
 def _polling(programs: pathlib.Path, target) -> list[Contender]:
     poll = ["--busy-poll", str(BUSY_POLL)]
-    return [
+    verbs = _by_verbs(programs, target, "iser-verbs-poll", "iser-verbs, busy polling on both sides", poll, True)
+    return verbs + [
         Contender("iser-poll", "iser, busy polling on both sides", iser_bench(programs, target.url("iser", "wire=rdma-first"), poll), target),
         Contender("iscsi-poll", "iscsi, busy polling on both sides", iser_bench(programs, target.url("iscsi"), poll), target, True),
     ]
@@ -91,16 +108,24 @@ def _tgtd(programs: pathlib.Path, target) -> list[Contender]:
 class Field:
     """All contenders of a run, and the targets they share. Targets live until stop()."""
 
-    def __init__(self, programs: pathlib.Path, folder: pathlib.Path, make_lun: typing.Callable[[str], pathlib.Path]):
-        self.targets, self.left_out = [], {}
+    def __init__(self, programs: pathlib.Path, folder: pathlib.Path, make_lun: typing.Callable[[str], pathlib.Path], place: Place):
+        self.targets, self.contenders, self.left_out = [], [], {}
         lun = make_lun("lun.img")
-        self.contenders = _bounds(programs, lun)
-        self._add(targets.OpenIser("iser-targetd", programs, folder, lun), ours, programs)
-        self._add(targets.OpenIser("polling", programs, folder, make_lun("polling.img"), BUSY_POLL), _polling, programs)
+        self.contenders += _bounds(programs, lun)
+        self._add(targets.OpenIser("iser-targetd", programs, folder, lun, place=place), _sleeping, programs)
+        self._add(targets.OpenIser("polling", programs, folder, make_lun("polling.img"), BUSY_POLL, place=place), _polling, programs)
         if targets.Tgtd.installed():
-            self._add(targets.Tgtd(folder, lun), _tgtd, programs)
+            self._add(targets.Tgtd(folder, lun, place.host), _tgtd, programs)
         else:
             self.left_out["tgtd, tgtd-digests"] = "tgtd is not installed, or this is not root"
+        self._leave_out(programs, "ping_pong", "ping-pong", "model")
+        self._leave_out(programs, "libiscsi_load", "iscsi-libiscsi")
+
+    def _leave_out(self, programs: pathlib.Path, program: str, *names: str) -> None:
+        """Those whose names begin so, where the program is missing."""
+        if not (programs / program).exists():
+            self.contenders = [c for c in self.contenders if not c.name.startswith(names)]
+            self.left_out[", ".join(names)] = f"{program} is not built (target `benchmarks`)"
 
     def _add(self, target, contenders_of, programs: pathlib.Path) -> None:
         self.targets.append(target)

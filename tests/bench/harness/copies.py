@@ -65,6 +65,13 @@ def _per_io(counts: tally.Counts, ios: int, size: int) -> list[dict]:
     return sorted(frequent, key=lambda p: (kind_of(p["what"]), -p["bytes_per_byte"], -p["calls_per_io"]))
 
 
+def why_not(programs: pathlib.Path, by_verbs: bool) -> str:
+    """Why nothing is counted; nothing if it can be."""
+    if by_verbs:
+        return "what an RDMA device copies is not counted, and the others' are the same as without one"
+    return "" if (programs / "libcopies.so").exists() else "libcopies.so is not built (target `benchmarks`)"
+
+
 def check(programs: pathlib.Path, folder: pathlib.Path) -> list[str]:
     """Whether a program's copies are counted as it says itself."""
     file, program = folder / "check.counts", programs / "copies_check"

@@ -58,6 +58,8 @@ def _first_line(*command: str) -> str:
         out = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except OSError:
         return "not installed"
+    except subprocess.TimeoutExpired:
+        return "unknown"
     return ((out.stdout or out.stderr).strip().splitlines() or ["unknown"])[0]
 
 

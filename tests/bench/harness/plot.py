@@ -4,7 +4,7 @@ from .figures import Figures, Spread
 
 BAR, GAP, LEFT, WIDTH, RIGHT = 13, 26, 130, 420, 70
 BOLD = 'font-weight="bold"'
-COLOURS = {"ping-pong": "#b8b8b8", "model": "#7f9db9", "iser": "#1b7837", "iscsi": "#d98b19", "tgtd": "#b2182b"}
+COLOURS = {"ping-pong": "#b8b8b8", "model": "#7f9db9", "iser-verbs": "#5e3c99", "iser": "#1b7837", "iscsi": "#d98b19", "tgtd": "#b2182b"}
 
 
 def _colour(contender: str) -> str:

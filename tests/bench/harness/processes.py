@@ -18,7 +18,10 @@ def on_core(core: int, command: list[str]) -> list[str]:
 
 
 def run(command: list[str], timeout: float = 60) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"{shlex.join(command)}: not done within {timeout:g} s") from late
     if done.returncode != 0:
         raise Failed(f"{shlex.join(command)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}")
     return done.stdout

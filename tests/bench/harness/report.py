@@ -62,8 +62,10 @@ def _cpu(figures: Figures, group: Group, case: str, who: str) -> str:
 def _of_group(figures: Figures, group: Group) -> list[str]:
     lines = [f"## {group.title}", "", f"![{group.title}]({group.file}.svg)", "", f"{group.unit}, median (lowest–highest)", ""]
     lines += _rows(figures, group, lambda case, who: _cell(figures.of(case, who, group.metric), group.scale, group.digits))
-    for reference in ("model", "ping-pong", "tgtd"):
-        if reference in figures.contenders(group.cases):
+    there = figures.contenders(group.cases)
+    references = ("model", "ping-pong", "tgtd", *(["iser"] if "iser-verbs" in there else []))
+    for reference in references:
+        if reference in there:
             lines += [f"As a ratio to {reference}, taken round by round", ""]
             lines += _rows(figures, group, lambda case, who: _cell(figures.ratio(case, who, reference)), reference)
     lines += ["Latency, µs: p50 / p99 / p99.9", "", *_rows(figures, group, lambda case, who: _latency(figures, case, who))]
@@ -102,6 +104,7 @@ def _head(results: dict) -> list[str]:
         + ", ".join(f"{name} {version}" for name, version in m["versions"].items()) + ".", "",
         f"{o['rounds']} rounds of {o['seconds']:g} s samples on a LUN file of {o['lun_bytes'] >> 20} MiB on tmpfs, {m['took_s']} s in all. "
         f"{len(samples)} samples, {noisy} of them disturbed by others.", "",
+        *([f"RDMA at {m['rdma']['address']}: {m['rdma']['link']}.", ""] if "rdma" in m else []),
         *table(["contender", ""], [[name, what] for name, what in results["contenders"].items()]),
         *(f"Left out: {names}: {reason}." for names, reason in results["left_out"].items()), "",
         *(f"FAILED: {failure}" for failure in results["failures"]), "",

@@ -43,10 +43,10 @@ class Sampler:
         for _ in range(self.tries):
             machine.wait_until_quiet(self.quiet_wait)
             sample = self._awake(contender, case)
-            if sample is None or sample["other_cores"] <= OTHERS:
+            noisy = sample is not None and not contender.kernel_works and sample["other_cores"] > OTHERS
+            if not noisy:
                 break
         if sample is not None:
-            noisy = sample["other_cores"] > OTHERS
             self.samples.append({"round": number, "case": case.name, "contender": contender.name, "noisy": noisy, **sample})
 
     def _awake(self, contender: Contender, case: Case) -> dict | None:

@@ -11,11 +11,16 @@ from .figures import METRICS
 
 NAMES = ["ping-pong", "ping-pong-spin", "model", "model-spin", "iser", "iser-nocrc", "iser-stream-first", "iscsi", "iscsi-digests",
          "iscsi-libiscsi", "iser-poll", "iscsi-poll", "tgtd", "tgtd-digests"]
+BY_VERBS = ["iser-verbs", "iser-verbs-poll"]
 
 
-def _expected() -> list[str]:
+def _by_verbs(results: dict) -> bool:
+    return results["options"]["wire"] == "verbs"
+
+
+def _expected(results: dict) -> list[str]:
     absent = [] if os.geteuid() == 0 else ["tgtd", "tgtd-digests"]
-    return [name for name in NAMES if name not in absent]
+    return [name for name in NAMES + (BY_VERBS if _by_verbs(results) else []) if name not in absent]
 
 
 def _of_sample(sample: dict) -> list[str]:
@@ -64,13 +69,14 @@ def _of_criteria(results: dict, expected: list[str]) -> list[str]:
     _, missing = criteria.judge(results)
     return [f"no verdict on {c.case}, {c.words}" for c in missing
             if c.case in cases.SMOKE and c.contender in expected and (c.reference or c.contender) in expected
-            and (c.reference or results["syscalls"]["by"])]
+            and (c.reference or results["syscalls"]["by"]) and not (c.metric == "touches" and _by_verbs(results))]
 
 
-def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
+def _of_files(results: dict, folder: pathlib.Path, expected: list[str]) -> list[str]:
     json.loads((folder / "results.json").read_text())
     text = (folder / "report.md").read_text()
-    wanted = [*(f"| {name} |" for name in expected), "## Criteria", "## 4 KiB", "## 1 MiB", "## Several sessions", "Latency", "CPU", "## System calls", "## Copies"]
+    wanted = [*(f"| {name} |" for name in expected), "## Criteria", "## 4 KiB", "## 1 MiB", "## Several sessions", "Latency", "CPU", "## System calls",
+              "RDMA at " if _by_verbs(results) else "## Copies"]
     faults = [f"report.md has no '{words}'" for words in wanted if words not in text]
     for name in ("4k", "1m", "sessions"):
         bars = xml.etree.ElementTree.parse(folder / f"{name}.svg").getroot().iter("{http://www.w3.org/2000/svg}rect")
@@ -80,6 +86,6 @@ def _of_files(folder: pathlib.Path, expected: list[str]) -> list[str]:
 
 
 def faults(results: dict, folder: pathlib.Path) -> list[str]:
-    expected = _expected()
-    return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected) + _of_copies(results)
-            + _of_criteria(results, expected) + _of_files(folder, expected))
+    expected = _expected(results)
+    return (results["failures"] + _of_samples(results, expected) + _of_counts(results, expected)
+            + ([] if _by_verbs(results) else _of_copies(results)) + _of_criteria(results, expected) + _of_files(results, folder, expected))

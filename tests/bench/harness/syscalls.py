@@ -15,7 +15,7 @@ from .cases import COUNTED, Case
 from .contenders import Contender
 
 EVENT = "raw_syscalls:sys_enter"
-WHO = ("iser", "iser-poll", "iscsi", "iscsi-poll", "tgtd")
+WHO = ("iser", "iser-poll", "iser-verbs", "iser-verbs-poll", "iscsi", "iscsi-poll", "tgtd")
 
 
 def _perf(command: list[str], pid: int | None) -> tuple[int, dict]:

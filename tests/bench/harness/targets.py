@@ -6,7 +6,7 @@ import socket
 
 from . import machine, processes
 from .cases import MIB
-from .ours import Ours
+from .ours import Ours, Place
 
 
 class OpenIser(Ours):
@@ -14,7 +14,7 @@ class OpenIser(Ours):
     IQN = "iqn.2026-11.org.example:bench"
 
     def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path, lun: pathlib.Path, busy_poll: int = 0,
-                 counting: list[str] = []):
+                 counting: list[str] = [], place: Place = Place()):
         """`counting` goes before the program's name in the command."""
         config = {
             "targets": [{"name": self.IQN, "luns": [{"lun": 0, "file": str(lun), "size": 0}]}],
@@ -22,7 +22,7 @@ class OpenIser(Ours):
             "limits": {"threads": 1, "busy_poll": busy_poll},  # all threads would share the one core
         }
         self.polls = busy_poll > 0
-        super().__init__(processes.on_core(machine.TARGET_CORE, [*counting, str(programs / "iser-targetd")]), folder, name, config)
+        super().__init__(processes.on_core(machine.TARGET_CORE, [*counting, str(programs / "iser-targetd")]), folder, name, config, place=place)
         self.rest()
 
     def url(self, scheme: str, query: str = "") -> str:
@@ -53,12 +53,13 @@ class Tgtd:
     def installed() -> bool:
         return bool(shutil.which("tgtd") and shutil.which("tgtadm")) and os.geteuid() == 0
 
-    def __init__(self, folder: pathlib.Path, lun: pathlib.Path):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+    def __init__(self, folder: pathlib.Path, lun: pathlib.Path, host: str):
+        family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+        with socket.socket(family) as free:
+            free.bind((host.strip("[]"), 0))
+            self.portal = f"{host}:{free.getsockname()[1]}"
         self.control = str(10000 + os.getpid() % 20000)
-        command = ["tgtd", "-f", "-C", self.control, "--iscsi", f"portal=127.0.0.1:{self.port}"]
+        command = ["tgtd", "-f", "-C", self.control, "--iscsi", f"portal={self.portal}"]
         self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / "tgtd.log")
         self.daemon.wait_for(self._answers, "does not answer")
         for target in (self.PLAIN, self.DIGESTS):
@@ -83,7 +84,7 @@ class Tgtd:
 
     def url(self, scheme: str, query: str = "") -> str:
         iqn = (self.DIGESTS if query else self.PLAIN)[1]
-        return f"{scheme}://127.0.0.1:{self.port}/{iqn}/1" + (f"?{query}" if query else "")
+        return f"{scheme}://{self.portal}/{iqn}/1" + (f"?{query}" if query else "")
 
     def work(self) -> None:
         pass
