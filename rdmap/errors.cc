@@ -105,18 +105,17 @@ const char* local_text(errc error) {
       return "this build has no RDMA verbs: install libibverbs-dev and librdmacm-dev, and build "
              "again";
     case errc::verbs_module_missing:
-      return "the kernel's RDMA modules are not loaded: modprobe ib_uverbs rdma_ucm, and the "
-             "driver "
-             "of the device";
+      return "the kernel's RDMA modules are not loaded: modprobe -a ib_uverbs rdma_ucm, and the "
+             "driver of the device";
     case errc::verbs_no_device:
-      return "no RDMA device has this address or a route to it: see `rdma link` and `ip address`";
+      return "no RDMA device has this address or a route to it: name an address in a network that "
+             "a device is on, see `rdma link` and `ip address`";
     case errc::verbs_no_permission:
       return "no permission to open the devices in /dev/infiniband: run as root, or give this user "
              "access to uverbs* and rdma_cm";
     case errc::verbs_locked_memory:
       return "the device may lock no more memory: raise the limit (ulimit -l unlimited, or "
-             "systemd's "
-             "LimitMEMLOCK=infinity)";
+             "systemd's LimitMEMLOCK=infinity)";
     case errc::queue_pair_failed:
       return "the RDMA device ended the connection: a work that it refused, or a link that broke";
     case errc::device_removed:

@@ -1,6 +1,7 @@
 #include "rdmap/verbs/cm.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,11 +12,11 @@
 namespace openiser::rdmap {
 namespace {
 
-std::string text_of(const sockaddr* address) {
+SocketAddress copy_of(const sockaddr& address) {
   SocketAddress copy;
-  copy.size = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  std::memcpy(&copy.storage, address, copy.size);
-  return copy.text();
+  copy.size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  std::memcpy(&copy.storage, &address, copy.size);
+  return copy;
 }
 
 bool has_parameters(rdma_cm_event_type type) {
@@ -23,6 +24,11 @@ bool has_parameters(rdma_cm_event_type type) {
 }
 
 }  // namespace
+
+std::shared_mutex& librdmacm_devices() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
 
 Result<CmChannel> open_cm_channel() {
   CmChannel channel(rdma_create_event_channel(), [](rdma_event_channel* each) {
@@ -38,17 +44,37 @@ Result<CmId> CmId::make(CmChannel channel) {
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(channel.get(), &id, nullptr, RDMA_PS_TCP) != 0)
     return error_of_opening(errno == ENODEV ? ENOENT : errno);
-  return CmId{std::move(channel), Owned<rdma_cm_id>(id)};
+  return CmId{std::move(channel), nullptr, Owned<rdma_cm_id>(id)};
+}
+
+Status CmId::bind(SocketAddress address) {
+  const std::shared_lock held(librdmacm_devices());
+  if (rdma_bind_addr(id.get(), address.get()) != 0) return error_of_opening(errno);
+  return {};
+}
+
+void CmId::drop() {
+  id.reset();
+  channel.reset();
+  device.reset();
 }
 
 std::string CmId::local_address() const {
-  return text_of(rdma_get_local_addr(id.get()));
+  return copy_of(*rdma_get_local_addr(id.get())).text();
 }
 std::string CmId::peer_address() const {
-  return text_of(rdma_get_peer_addr(id.get()));
+  return copy_of(*rdma_get_peer_addr(id.get())).text();
+}
+
+SocketAddress with_port(const sockaddr& address, std::uint16_t port) {
+  SocketAddress copy = copy_of(address);
+  // Where both families have it.
+  reinterpret_cast<sockaddr_in*>(copy.get())->sin_port = htons(port);
+  return copy;
 }
 
 std::optional<CmEvent> next_event(rdma_event_channel& channel) {
+  const std::shared_lock held(librdmacm_devices());
   rdma_cm_event* event = nullptr;
   if (rdma_get_cm_event(&channel, &event) != 0) return std::nullopt;
   CmEvent copy;

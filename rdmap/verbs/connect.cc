@@ -28,10 +28,16 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
         pool(pool_now),
         settings(std::move(settings_now)),
         done(std::move(done_now)),
-        lookup(loop) {}
+        lookup(loop),
+        patience(loop, [this] {
+          const auto self = shared_from_this();
+          finish(error_of_opening(ETIMEDOUT));
+        }) {}
 
   void start(const std::string& host, std::uint16_t port) {
+    patience.set(loop.now() + settings.resolve_timeout);
     lookup.start(host, port, [self = shared_from_this()](auto all) {
+      self->patience.set({});
       if (!all) return self->finish(all.error());
       self->found(std::move(*all));
     });
@@ -64,7 +70,7 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
                                             [self = shared_from_this()] { self->events_ready(); });
     const int limit = milliseconds(settings.resolve_timeout);
     if (rdma_resolve_addr(id.id.get(), nullptr, address.get(), limit) != 0)
-      return error_of_opening(errno);
+      return error_of_resolving(errno);
     return {};
   }
 
@@ -80,9 +86,11 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
   void handle(const CmEvent& event) {
     if (event.type == RDMA_CM_EVENT_ROUTE_RESOLVED) return resolved();
     if (event.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
+      id.take_device();
       if (rdma_resolve_route(id.id.get(), milliseconds(settings.resolve_timeout)) == 0) return;
-      why = error_of_opening(errno);
+      why = error_of_resolving(errno);
     } else {
+      if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL && id.device) id.device->removed();
       why = error_of_event(event.type, event.status);
     }
     try_next();
@@ -95,18 +103,17 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
 
   void drop() {
     watch.reset();
-    id.id.reset();
-    id.channel.reset();
+    id.drop();
   }
 
   void finish(Result<std::unique_ptr<VerbsQueuePair>> result) {
-    drop();
-    finished = true;
+    cancel();
     std::exchange(done, nullptr)(std::move(result));
   }
 
   void cancel() {
     finished = true;
+    patience.set({});
     lookup.cancel();
     drop();
   }
@@ -116,6 +123,7 @@ struct VerbsConnect::State : std::enable_shared_from_this<State> {
   VerbsSettings settings;
   Done done;
   NameLookup lookup;
+  Timer patience;  // with the look-up; the connection manager's steps have limits of their own
   std::vector<SocketAddress> addresses;
   std::size_t next = 0;
   CmId id;

@@ -32,23 +32,28 @@ Result<DeviceFacts> facts_of(ibv_context* device) {
 
 }  // namespace
 
-Result<std::shared_ptr<ProtectionDomain>> ProtectionDomain::of(ibv_context* device,
-                                                               BufferPool& pool) {
+Result<std::shared_ptr<ProtectionDomain>> ProtectionDomain::of(const CmId& id, BufferPool& pool) {
   thread_local std::map<std::pair<ibv_context*, BufferPool*>, std::weak_ptr<ProtectionDomain>> all;
   std::erase_if(all, [](const auto& each) { return each.second.expired(); });
+  ibv_context* const device = id.id->verbs;
   auto& place = all[{device, &pool}];
   if (auto there = place.lock()) return there;
   const auto facts = facts_of(device);
   if (!facts) return facts.error();
   Owned<ibv_pd> domain(ibv_alloc_pd(device));
   if (!domain) return error_of_opening(errno);
-  auto made = std::make_shared<ProtectionDomain>(std::move(domain), pool, *facts);
+  auto made = std::make_shared<ProtectionDomain>(std::move(domain), pool, *facts, id.device);
   place = made;
   return made;
 }
 
-ProtectionDomain::ProtectionDomain(Owned<ibv_pd> domain, BufferPool& pool, const DeviceFacts& facts)
-    : pool_(pool), facts_(facts), domain_(std::move(domain)), of_pool_(pool, [this](Bytes memory) {
+ProtectionDomain::ProtectionDomain(Owned<ibv_pd> domain, BufferPool& pool, const DeviceFacts& facts,
+                                   std::shared_ptr<Device> device)
+    : device_(std::move(device)),
+      pool_(pool),
+      facts_(facts),
+      domain_(std::move(domain)),
+      of_pool_(pool, [this](Bytes memory) {
         const int bind = facts_.windows ? IBV_ACCESS_MW_BIND : 0;
         return register_memory(memory, IBV_ACCESS_LOCAL_WRITE | bind);
       }) {}

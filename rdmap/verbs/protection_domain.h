@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/result.h"
+#include "rdmap/verbs/cm.h"
 #include "rdmap/verbs/handles.h"
 #include "rdmap/verbs/pool_map.h"
 
@@ -29,8 +30,9 @@ struct DeviceFacts {
 class ProtectionDomain {
  public:
   // That of the calling thread; made if there is none. Goes with the last who holds it.
-  static Result<std::shared_ptr<ProtectionDomain>> of(ibv_context* device, BufferPool& pool);
-  ProtectionDomain(Owned<ibv_pd> domain, BufferPool& pool, const DeviceFacts& facts);
+  static Result<std::shared_ptr<ProtectionDomain>> of(const CmId& id, BufferPool& pool);
+  ProtectionDomain(Owned<ibv_pd> domain, BufferPool& pool, const DeviceFacts& facts,
+                   std::shared_ptr<Device> device = nullptr);
 
   const DeviceFacts& facts() const { return facts_; }
   ibv_pd* get() const { return domain_.get(); }
@@ -46,6 +48,7 @@ class ProtectionDomain {
   void give_back(Owned<ibv_mw> window);
 
  private:
+  std::shared_ptr<Device> device_;
   BufferPool& pool_;
   DeviceFacts facts_;
   Owned<ibv_pd> domain_;

@@ -49,7 +49,7 @@ std::uint32_t longest_message(const rdma_cm_id& id) {
 Result<std::unique_ptr<VerbsQueuePair>> DeviceQueuePair::make(EventLoop& loop, BufferPool& pool,
                                                               VerbsSettings settings, CmId id,
                                                               std::optional<PeerOffer> offer) {
-  auto domain = ProtectionDomain::of(id.id->verbs, pool);
+  auto domain = ProtectionDomain::of(id, pool);
   if (!domain) return domain.error();
   std::unique_ptr<DeviceQueuePair> made(new DeviceQueuePair(
       loop, std::move(settings), std::move(id), std::move(*domain), std::move(offer)));
@@ -129,6 +129,11 @@ Status DeviceQueuePair::create_queue_pair(std::uint32_t inlined) {
 void DeviceQueuePair::watch() {
   event_watch_ =
       std::make_unique<ReadableWatch>(loop_, cm_.channel->fd, [this] { events_ready(); });
+  removal_.emplace(cm_.device, loop_, [this] {
+    fail(errc::device_removed);
+    end_now_ = true;
+    finish_turn();
+  });
   deadline_.set(loop_.now() + settings_.set_up_timeout);
   loop_.post([self = std::weak_ptr(self_)] {
     if (const auto alive = self.lock()) (*alive)->begin();
@@ -277,10 +282,11 @@ void DeviceQueuePair::handle(const CmEvent& event) {
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_REJECTED:
-    case RDMA_CM_EVENT_DEVICE_REMOVAL:
       fail(error_of_event(event.type, event.status));
       end_now_ = true;
       return finish_turn();
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      return cm_.device->removed();
     default:
       return;
   }
@@ -415,6 +421,9 @@ bool DeviceQueuePair::device_gave_up() const {
 void DeviceQueuePair::end() {
   state_ = State::ended;
   close_device();
+  // Nothing comes to the queues any more that would want it; a device that is to be removed waits
+  // for it.
+  domain_.reset();
   in_turn_ = true;
   if (completions_.take_news() && client_) client_->completions_ready();
   in_turn_ = false;
@@ -427,6 +436,7 @@ void DeviceQueuePair::close_device() {
   deadline_.set(std::nullopt);
   event_watch_.reset();
   completion_watch_.reset();
+  removal_.reset();
   if (cm_.id && cm_.id->qp) {
     ibv_qp_attr change{};
     change.qp_state = IBV_QPS_ERR;
@@ -440,8 +450,7 @@ void DeviceQueuePair::close_device() {
   receives_.abandon(errc::flushed);
   device_completions_.reset();
   events_.reset();
-  cm_.id.reset();
-  cm_.channel.reset();
+  cm_.drop();
 }
 
 }  // namespace openiser::rdmap

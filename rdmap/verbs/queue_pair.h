@@ -118,6 +118,7 @@ class DeviceQueuePair final : public VerbsQueuePair {
   Timer deadline_;
   std::unique_ptr<ReadableWatch> event_watch_;
   std::unique_ptr<ReadableWatch> completion_watch_;
+  std::optional<RemovalNotice> removal_;
   // Gone with this: what is posted to the loop looks here first.
   std::shared_ptr<DeviceQueuePair*> self_;
 };

@@ -1,5 +1,7 @@
 #include "rdmap/verbs/verbs.h"
 
+#include <netinet/in.h>
+
 #include <utility>
 
 #include "rdmap/tcp/address.h"
@@ -29,7 +31,17 @@ bool binds(SocketAddress address) {
   auto channel = open_cm_channel();
   if (!channel) return false;
   auto id = CmId::make(std::move(*channel));
-  return id && rdma_bind_addr(id->id.get(), address.get()) == 0 && id->id->verbs != nullptr;
+  if (!id || !id->bind(address)) return false;
+  id->take_device();
+  return id->device != nullptr;
+}
+
+bool is_wildcard(const SocketAddress& address) {
+  if (address.family() == AF_INET6) {
+    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
+    return IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
+  }
+  return reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr == INADDR_ANY;
 }
 
 }  // namespace
@@ -40,7 +52,7 @@ bool verbs_device_carries(const std::string& host) {
   const auto addresses = look_up(host, 0, Lookup::to_listen);
   if (!addresses) return false;
   for (const SocketAddress& each : *addresses) {
-    if (binds(each)) return true;
+    if (is_wildcard(each) || binds(each)) return true;
   }
   return false;
 }

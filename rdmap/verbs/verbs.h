@@ -20,7 +20,8 @@ namespace openiser::rdmap {
 bool verbs_built();
 // For --version: "rdma-core 44.0", or "not in this build".
 std::string verbs_version();
-// True if an RDMA device of this machine carries the address (an empty host: any device at all).
+// True if an RDMA device of this machine carries the address (an empty host or a
+// wildcard: any device at all).
 bool verbs_device_carries(const std::string& host);
 
 struct VerbsSettings {
@@ -33,7 +34,8 @@ struct VerbsSettings {
   // Memory regions that may be valid at one time, and the largest Send.
   std::uint32_t max_regions = 16384;
   std::uint32_t max_send = 16u << 20;
-  // For each of address and route resolution, and for the connection set-up.
+  // Connector: for the host's name, and for each of address and route resolution. Both: for the
+  // connection set-up.
   Duration resolve_timeout = std::chrono::seconds(5);
   Duration set_up_timeout = std::chrono::seconds(10);
 };
@@ -71,6 +73,7 @@ class VerbsRequest {
   std::unique_ptr<State> state_;
 };
 
+// Survives the removal of the device that has its address: it listens again once one has.
 class VerbsListener {
  public:
   // Port 0: any free one. `requested` is called on the loop for each request.

@@ -34,6 +34,11 @@ ErrorCode error_of_opening(int error) {
   }
 }
 
+// Linux's connection manager calls an address that no device has a route to invalid.
+ErrorCode error_of_resolving(int error) {
+  return error == EINVAL ? make_error_code(errc::verbs_no_device) : error_of_opening(error);
+}
+
 ErrorCode error_of_registration(int error) {
   if (error == ENOMEM || error == EAGAIN) return errc::verbs_locked_memory;
   return error_of_opening(error);
@@ -72,7 +77,7 @@ ErrorCode error_of_event(rdma_cm_event_type event, int status) {
       return errc::rejected;
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-      return error == 0 ? system_error(EHOSTUNREACH) : error_of_opening(error);
+      return error == 0 ? system_error(EHOSTUNREACH) : error_of_resolving(error);
     case RDMA_CM_EVENT_UNREACHABLE:
       return system_error(error == ECONNREFUSED || error == ETIMEDOUT ? error : EHOSTUNREACH);
     default:

@@ -10,6 +10,8 @@ namespace openiser::rdmap {
 
 // Of a call that opens a device or the connection manager.
 ErrorCode error_of_opening(int error);
+// Of a call that resolves an address or a route.
+ErrorCode error_of_resolving(int error);
 // Of a registration.
 ErrorCode error_of_registration(int error);
 // Of a completion; no error for success, flushed for a work that was not done.

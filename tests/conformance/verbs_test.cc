@@ -92,7 +92,8 @@ INSTANTIATE_TEST_SUITE_P(, VerbsDevice, ::testing::ValuesIn(addresses()),
 TEST_P(VerbsDevice, IsFoundByItsAddress) {
   EXPECT_TRUE(rdmap::verbs_built());
   EXPECT_TRUE(rdmap::verbs_device_carries(GetParam()));
-  EXPECT_TRUE(rdmap::verbs_device_carries(""));
+  for (const char* any : {"", "0.0.0.0", "::", "[::]"})
+    EXPECT_TRUE(rdmap::verbs_device_carries(any)) << any;
   EXPECT_FALSE(rdmap::verbs_device_carries("192.0.2.77"));
 }
 

@@ -65,6 +65,17 @@ stop_sniffer() {
     kill -INT "$(cat /run/sniffer.pid)"
     wait_for 10 sniffer_gone || kill -KILL "$(cat /run/sniffer.pid)"
 }
+# Of programs built with sanitizers, each writes its reports to a file of its own.
+export ASAN_OPTIONS=log_path=/out/sanitizer UBSAN_OPTIONS=log_path=/out/sanitizer:print_stacktrace=1
+sanitizers_are_content() {
+    local report
+    report=$(compgen -G '/out/sanitizer.*' | head -n 1)
+    [[ -n $report ]] || return 0
+    head -n 60 "$report"
+    for report in /out/sanitizer.*; do mv "$report" "/out/report-${report##*.}"; done
+    echo "FAILED: a sanitizer complains: report-${report##*.}"
+    return 1
+}
 cell() {
     local name=$1 start=$SECONDS status=0 log=/out/$1.log
     shift
@@ -79,6 +90,7 @@ cell() {
     run_limited "$log" "$@"
     status=$?
     [[ -z ${PCAP:-} ]] || stop_sniffer
+    sanitizers_are_content >>"$log" || status=1
     case $status in
         0) report "$name" passed $((SECONDS - start)) "" ;;
         77) report "$name" skipped $((SECONDS - start)) "$(tail -n 1 "$log" | sed 's/^skipped: //')" ;;
@@ -130,12 +142,13 @@ load_siw() {
     rdma link add siw2 type siw netdev kernel2
 }
 
-# load_rdma siw|rxe: such a device on each link's kernel side. Both are reached from that side alone: rxe knows no other network
+# load_rdma siw|rxe: such a device on each link's kernel side. The modules come in either order, as a device that is removed is taken from
+# the module that was loaded last first, be that the connection manager, which tells its users, or not. Both are reached from that side alone: rxe knows no other network
 # namespace, and so both ends are there.
 load_rdma() {
     local n
     [[ $1 == rxe ]] || { load_siw stock; return; }
-    modprobe -a ib_uverbs rdma_ucm rdma_rxe
+    modprobe -a rdma_cm ib_uverbs rdma_ucm rdma_rxe
     for n in 1 2; do rdma link add "rxe$n" type rxe netdev "kernel$n"; done
 }
 

@@ -4,6 +4,8 @@
 variant=$1
 . ./lib.sh
 . ./initiator.sh
+. ./failures.sh
+device=${variant}1
 target_net=$kernel_net initiator_net=$kernel_net
 base=iser://$kernel_ip:$port/$iqn query='?wire=verbs' wire=verbs lun=0 store=/dev/shm/lun0 size=$((64 << 20))
 
@@ -41,8 +43,17 @@ fails_with() {
     grep -qE "$1" /run/error || fail "does not say $1"
     [[ $(wc -l </run/error) == 1 ]] || fail "says more than a line"
 }
+# A name server that says nothing: the look-up is not waited for.
+name_unknown() {
+    python3 -c 'import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("127.0.0.1", 53)); time.sleep(600)' &
+    wait_for 10 grep -q ':0035 ' /proc/net/udp
+    printf 'nameserver 127.0.0.1\noptions attempts:1 timeout:8\n' >/etc/resolv.conf
+    fails_with 'timed out' iser info "iser://silent.example:$port/$iqn/0?wire=verbs"
+    kill $!
+}
 refused() {
     fails_with 'Connection refused' iser info "iser://$kernel_ip:9/$iqn/0?wire=verbs"
+    fails_with 'no RDMA device has this address or a route to it: ' iser info "iser://127.0.0.1:$port/$iqn/0?wire=verbs"
     stop_target
     target_by verbs 'negotiation: {rdma_extensions: false}'
     fails_with 'reject' iser info "$(disk)"
@@ -69,8 +80,13 @@ both_on_one_port() {
 cells() {
     cell version says_what_it_is_built_with
     cell discover discover_it "iser://$kernel_ip:$port?wire=verbs"
-    initiator_cells
+    io_cells
+    cell recovery recovery
     cell refused refused
+    cell name-unknown name_unknown
     cell both-on-one-port both_on_one_port
+    failure_cells
+    cell stop stop_target
+    cell kernel kernel_is_content
 }
 main

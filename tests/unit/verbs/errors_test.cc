@@ -20,7 +20,7 @@ TEST(VerbsErrors, OfOpeningSayWhatToDo) {
   EXPECT_EQ(error_of_opening(EADDRINUSE), system_error(EADDRINUSE));
   EXPECT_NE(ErrorCode(errc::verbs_no_permission).message().find("/dev/infiniband"),
             std::string::npos);
-  EXPECT_NE(ErrorCode(errc::verbs_module_missing).message().find("modprobe ib_uverbs rdma_ucm"),
+  EXPECT_NE(ErrorCode(errc::verbs_module_missing).message().find("modprobe -a ib_uverbs rdma_ucm"),
             std::string::npos);
 }
 
@@ -46,6 +46,7 @@ TEST(VerbsErrors, OfSetUpTellARefusalFromARejection) {
   EXPECT_EQ(error_of_event(RDMA_CM_EVENT_REJECTED, 28), errc::rejected);
   EXPECT_EQ(error_of_event(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT), system_error(ETIMEDOUT));
   EXPECT_EQ(error_of_event(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV), errc::verbs_no_device);
+  EXPECT_EQ(error_of_event(RDMA_CM_EVENT_ADDR_ERROR, -EINVAL), errc::verbs_no_device);
   EXPECT_EQ(error_of_event(RDMA_CM_EVENT_DEVICE_REMOVAL, 0), errc::device_removed);
   EXPECT_TRUE(error_of_event(RDMA_CM_EVENT_CONNECT_ERROR, 0));
 }
