@@ -5,6 +5,7 @@
 variant=$1
 . ./lib.sh
 . ./initiator.sh
+. ./lio_recovery.sh
 base=iser://$kernel_ip:$port/$iqn query= wire=rdma-first lun=0 store=/dev/shm/lio.img size=$((256 << 20))
 [[ $variant != stock ]] || query='?crc=no'
 
@@ -15,24 +16,6 @@ setup() {
     lio_iser_portal "$kernel_ip" "$port"
     wait_for 30 iser info "$(disk)" >/dev/null
 }
-
-# Nothing is under way when LIO ends the session: of a command whose response can no more be posted its ib_isert (Linux 6.1) loses
-# track, and then waits for it for ever. So the file system is frozen, its journal with it, and a read has just been answered, so that
-# no ping is due. The writer goes on once the session is gone.
-writer_stopped() { [[ $(cut -d' ' -f3 "/proc/$(cat /run/writer)/stat") == T ]]; }
-nothing_under_way() { [[ $(<"/sys/block/$(basename "$(findmnt -no SOURCE /mnt)")/inflight") =~ ^\ *0\ +0$ ]]; }
-target_down() {
-    kill -STOP "$(cat /run/writer)"
-    wait_for 30 writer_stopped
-    sync -f /mnt
-    fsfreeze -f /mnt
-    wait_for 30 nothing_under_way
-    dd if="$(findmnt -no SOURCE /mnt)" of=/dev/null bs=4096 count=1 iflag=direct status=none
-    echo 0 >"$lio/iscsi/$iqn/tpgt_1/enable"
-    fsfreeze -u /mnt & # which is done when the target is back
-    kill -CONT "$(cat /run/writer)"
-}
-target_up() { echo 1 >"$lio/iscsi/$iqn/tpgt_1/enable"; }
 
 crc() {
     local asked

@@ -3,6 +3,7 @@
 variant=$1
 . ./lib.sh
 . ./initiator.sh
+. ./lio_recovery.sh
 initiator_net=$kernel_net
 base=iser://$kernel_ip:$port/$iqn query='?wire=verbs' wire=verbs lun=0 store=/dev/shm/lio.img size=$((64 << 20))
 
@@ -15,7 +16,6 @@ setup() {
 }
 cells() {
     cell discover-iser discover_it "iser://$kernel_ip?wire=verbs"
-    io_cells
-    cell kernel kernel_is_content
+    initiator_cells
 }
 main
