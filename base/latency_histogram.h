@@ -8,7 +8,7 @@
 
 namespace openiser {
 
-// Latencies in buckets of under 1 % width: 64 to each power of two of nanoseconds.
+// Latencies in buckets of under 1.6 % width: 64 to each power of two of nanoseconds.
 class LatencyHistogram {
  public:
   void add(std::uint64_t ns) {

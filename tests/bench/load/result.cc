@@ -2,7 +2,6 @@
 
 #include <boost/system/system_error.hpp>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 namespace openiser::bench {
 
@@ -19,26 +18,9 @@ void pin_to_core(int core) {
 }
 
 std::string to_json(const Result& result) {
-  const LatencyHistogram& l = result.latencies;
-  const double ios = static_cast<double>(l.count());
-  const std::uint64_t bytes = l.count() * result.bytes_per_io;
-  nlohmann::ordered_json out{{"iops", ios / result.seconds},
-                             {"bytes_per_s", static_cast<double>(bytes) / result.seconds},
-                             {"ios", l.count()},
-                             {"bytes", bytes},
-                             {"seconds", result.seconds},
-                             {"lat_us",
-                              {{"p50", l.percentile_us(50)},
-                               {"p90", l.percentile_us(90)},
-                               {"p99", l.percentile_us(99)},
-                               {"p999", l.percentile_us(99.9)},
-                               {"max", l.max_us()},
-                               {"mean", l.mean_us()}}},
-                             {"cpu_user_s", result.cpu.user},
-                             {"cpu_sys_s", result.cpu.system},
-                             {"errors", result.errors}};
-  if (result.peer_cpu >= 0) out["peer_cpu_s"] = result.peer_cpu;
-  return out.dump();
+  initiator::cli::LoadFields more;
+  if (result.peer_cpu >= 0) more.emplace_back("peer_cpu_s", result.peer_cpu);
+  return initiator::cli::to_json(result, more);
 }
 
 }  // namespace openiser::bench

@@ -1,12 +1,10 @@
-// What a load achieved, printed as `iser bench --json` prints it.
+// What the programs that measure share: their result, printed as `iser bench --json` prints its.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 
-#include "base/latency_histogram.h"
-#include "base/processor.h"
+#include "initiator/cli/load_result.h"
 
 namespace openiser::bench {
 
@@ -18,11 +16,7 @@ double cpu_time_of(int pid);
 // Keeps the calling thread, and those it starts, on one core. Throws boost::system::system_error.
 void pin_to_core(int core);
 
-struct Result {
-  LatencyHistogram latencies;
-  std::uint64_t bytes_per_io = 0, errors = 0;
-  double seconds = 0;
-  ProcessorTime cpu;
+struct Result : initiator::cli::LoadResult {
   double peer_cpu = -1;  // negative: not known
 };
 
