@@ -1,10 +1,13 @@
 #include "rdmap/verbs/device.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,6 +20,11 @@ namespace openiser::rdmap {
 namespace {
 
 constexpr const char* kFiles = "/dev/infiniband";
+
+CmChannel channel_if_any() {
+  auto made = open_cm_channel();
+  return made ? std::move(*made) : nullptr;
+}
 
 // All devices that are used, and those that were, until they are removed. There for as long as the
 // process is, since so is the thread that waits for files to go.
@@ -41,16 +49,19 @@ class Devices {
     std::shared_ptr<Device> kept;  // none once it is being removed
   };
 
-  Devices() : changes_(::inotify_init1(IN_CLOEXEC)) {
-    if (changes_ >= 0) std::thread([this] { wait_for_changes(); }).detach();
-  }
+  Devices();
   void wait_for_changes();
-  std::vector<std::shared_ptr<Device>> without_file();
+  std::vector<std::shared_ptr<Device>> going(const std::vector<const rdma_cm_id*>& told);
 
   const int changes_;
-  CmChannel channel_;
+  const CmChannel channel_;
   std::map<const ibv_context*, Known> known_;
 };
+
+Devices::Devices()
+    : changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), channel_(channel_if_any()) {
+  std::thread([this] { wait_for_changes(); }).detach();
+}
 
 // Bound to the device that `id` is bound to; null if that cannot be.
 Owned<rdma_cm_id> bound_beside(const rdma_cm_id& id, const CmChannel& channel) {
@@ -64,27 +75,35 @@ std::shared_ptr<Device> Devices::of(const rdma_cm_id& id) {
   Known& known = known_[id.verbs];
   if (auto there = known.any.lock()) return there;
   ::inotify_add_watch(changes_, kFiles, IN_DELETE);
-  if (!channel_) {
-    if (auto made = open_cm_channel()) channel_ = std::move(*made);
-  }
   auto hold = channel_ ? bound_beside(id, channel_) : nullptr;
   known.kept = std::make_shared<Device>(id.verbs, std::move(hold));
   known.any = known.kept;
   return known.kept;
 }
 
+// Either tells of a removal where the other cannot: the connection manager has to hear of it before
+// the kernel waits, and a container need not see the files go.
 void Devices::wait_for_changes() {
+  std::array<pollfd, 2> sources{pollfd{changes_, POLLIN, 0},
+                                pollfd{channel_ ? channel_->fd : -1, POLLIN, 0}};
   alignas(inotify_event) std::array<char, 4096> which;
-  while (::read(changes_, which.data(), which.size()) > 0) {
-    for (const auto& each : without_file()) each->removed();
+  while (::poll(sources.data(), sources.size(), -1) > 0 || errno == EINTR) {
+    while (::read(changes_, which.data(), which.size()) > 0) {
+    }
+    std::vector<const rdma_cm_id*> told;
+    while (const auto event = channel_ ? next_event(*channel_) : std::nullopt) {
+      if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL) told.push_back(event->id);
+    }
+    for (const auto& each : going(told)) each->removed();
   }
 }
 
-std::vector<std::shared_ptr<Device>> Devices::without_file() {
+std::vector<std::shared_ptr<Device>> Devices::going(const std::vector<const rdma_cm_id*>& told) {
   const std::lock_guard held(lock);
   std::vector<std::shared_ptr<Device>> found;
   for (const auto& [context, known] : known_) {
-    if (known.kept && !known.kept->has_file()) found.push_back(known.kept);
+    if (known.kept && (!known.kept->has_file() || known.kept->is_held_by(told)))
+      found.push_back(known.kept);
   }
   return found;
 }
@@ -110,6 +129,10 @@ Device::~Device() {
   const std::unique_lock held(librdmacm_devices());
   hold_.reset();
   if (removed_) close_descriptors(*context_);
+}
+
+bool Device::is_held_by(const std::vector<const rdma_cm_id*>& ids) const {
+  return std::ranges::find(ids, hold_.get()) != ids.end();
 }
 
 bool Device::has_file() const {

@@ -29,12 +29,14 @@ class Device {
   Device& operator=(const Device&) = delete;
   // Its file in /dev/infiniband is there, which goes before the kernel waits.
   bool has_file() const;
+  // One of `ids` is that by which this is bound to the device.
+  bool is_held_by(const std::vector<const rdma_cm_id*>& ids) const;
 
  private:
   friend class RemovalNotice;
 
   ibv_context* const context_;
-  // Bound to the device, so that librdmacm does not free the context.
+  // Bound to the device, so that librdmacm does not free the context, and tells of the removal.
   Owned<rdma_cm_id> hold_;
   // Guarded by the lock over all devices.
   bool removed_ = false;

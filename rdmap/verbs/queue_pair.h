@@ -53,6 +53,10 @@ class DeviceQueuePair final : public VerbsQueuePair {
     parting,  // the connection manager is ending the connection
     ended,
   };
+  // Completions handled before other connections of the loop get their turn.
+  static constexpr std::size_t kMostPerTurn = 256;
+  // From the decision to end until everything is dropped, as with our own RDMAP.
+  static constexpr Duration kCloseTimeout = std::chrono::seconds(5);
 
   DeviceQueuePair(EventLoop& loop, VerbsSettings settings, CmId id,
                   std::shared_ptr<ProtectionDomain> domain, std::optional<PeerOffer> offer);
