@@ -11,8 +11,14 @@ namespace {
 
 // Holds the largest FPDU with its markers (66 KiB), and behind it as much as one read takes: many
 // small FPDUs, but not so many that the peer runs out of work before it hears of them.
-constexpr std::size_t kStagingSize = 164 << 10;
+constexpr std::size_t kStagingSize = 260 << 10;
 constexpr std::size_t kStagedRead = 96 << 10;
+// For a peer that has far more than that under way: fewer calls and wake-ups for as much.
+constexpr std::size_t kDeepRead = 192 << 10;
+// So many staged reads in a row that took all they could show such a peer; and so many more are
+// wanted after a deep one that fell short, which left the peer without work.
+constexpr int kFullReads = 3;
+constexpr int kFullReadsAfterShort = 64;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
@@ -36,8 +42,10 @@ std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
   compact();
   const std::size_t room = staging_.size() - end_;
-  const MutableBytes tail = staging_.bytes().subspan(end_, std::min(room, kStagedRead));
+  const std::size_t most = full_reads_ == kFullReads ? kDeepRead : kStagedRead;
+  const MutableBytes tail = staging_.bytes().subspan(end_, std::min(room, most));
   if (!direct_) {
+    offered_ = tail.size();
     into[0] = tail;
     return 1;
   }
@@ -57,6 +65,7 @@ std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
 
 void FpduReceiver::filled(std::size_t n) {
   if (discarding_) return;
+  if (!direct_) note_staged_read(n);
   if (direct_ && direct_->missing() > 0) {
     const std::size_t payload = std::min(n, direct_->missing());
     const Bytes place = direct_->revoked
@@ -68,6 +77,15 @@ void FpduReceiver::filled(std::size_t n) {
   }
   ISER_ASSERT(n <= staging_.size() - end_);
   end_ += n;
+}
+
+void FpduReceiver::note_staged_read(std::size_t n) {
+  const bool deep = full_reads_ == kFullReads;
+  if (n == offered_) {
+    if (!deep) ++full_reads_;
+  } else {
+    full_reads_ = deep ? -kFullReadsAfterShort : std::min(full_reads_, 0);
+  }
 }
 
 void FpduReceiver::compact() {

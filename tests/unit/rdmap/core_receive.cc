@@ -53,6 +53,33 @@ TEST_F(CoreReceive, ASmallPayloadIsGatheredWithWhatFollows) {
   EXPECT_GE(next[0].size(), 64u << 10);
 }
 
+TEST_F(CoreReceive, APeerWithMuchUnderWayIsReadFromInLargerPieces) {
+  const ByteVector fpdu =
+      peer_->fpdu(hex(write_header(region_.stag(), region_.base_offset())) + noise(1000));
+  std::size_t given = 0;
+  const auto give = [&](std::size_t n) {
+    ByteVector bytes;
+    for (; bytes.size() < n; ++given) bytes.push_back(fpdu[given % fpdu.size()]);
+    peer_->give(bytes);
+  };
+  const auto room = [&] { return places().front().size(); };
+  const std::size_t usual = room();
+  for (int full = 0; full != 3; ++full) {
+    ASSERT_EQ(room(), usual);
+    give(usual);
+  }
+  const std::size_t deep = room();
+  EXPECT_EQ(deep, 2 * usual);
+  give(deep);
+  EXPECT_EQ(room(), deep);
+  give(deep - 1);  // all that the peer had
+  for (int full = 0; full != 10; ++full) {
+    ASSERT_EQ(room(), usual);
+    give(usual);
+  }
+  EXPECT_EQ(pair_->close_wish(), CloseWish::none);
+}
+
 TEST_F(CoreReceive, ALargePayloadCutAnywhereArrives) {
   const std::size_t whole = large_write().size();
   for (const std::size_t cut :
