@@ -41,11 +41,8 @@ FpduReceiver::FpduReceiver(DdpPlacement& placement)
 std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
   compact();
-  const std::size_t room = staging_.size() - end_;
-  const std::size_t most = full_reads_ == kFullReads ? kDeepRead : kStagedRead;
-  const MutableBytes tail = staging_.bytes().subspan(end_, std::min(room, most));
+  const MutableBytes tail = staging_.bytes().subspan(end_, staged_room());
   if (!direct_) {
-    offered_ = tail.size();
     into[0] = tail;
     return 1;
   }
@@ -79,9 +76,15 @@ void FpduReceiver::filled(std::size_t n) {
   end_ += n;
 }
 
+// What a read that nothing is placed by may take.
+std::size_t FpduReceiver::staged_room() const {
+  const std::size_t most = full_reads_ == kFullReads ? kDeepRead : kStagedRead;
+  return std::min(staging_.size() - end_, most);
+}
+
 void FpduReceiver::note_staged_read(std::size_t n) {
   const bool deep = full_reads_ == kFullReads;
-  if (n == offered_) {
+  if (n == staged_room()) {
     if (!deep) ++full_reads_;
   } else {
     full_reads_ = deep ? -kFullReadsAfterShort : std::min(full_reads_, 0);

@@ -69,10 +69,10 @@ class FpduReceiver {
   std::optional<Bytes> whole_fpdu() const;
   Status handle(Bytes ulpdu);
   bool begin_direct();
-  void fill_direct(Bytes bytes);
   bool direct_complete() const;
   Status finish_direct();
   Status refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size);
+  std::size_t staged_room() const;
   void note_staged_read(std::size_t n);
   void compact();
 
@@ -81,8 +81,7 @@ class FpduReceiver {
   Buffer staging_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::size_t offered_ = 0;  // to the staged read that is under way
-  int full_reads_ = 0;       // in a row; below zero, so many more are wanted
+  int full_reads_ = 0;  // staged ones in a row; below zero, so many more are wanted
   std::vector<std::byte> scratch_;
   std::optional<Direct> direct_;
   RefusedUlpdu refused_;

@@ -26,7 +26,7 @@ ErrorCode resolver_error(int code) {
   return {code, category};
 }
 
-std::string with_port(const std::string& host, std::uint16_t port) {
+std::string host_and_port(const std::string& host, std::uint16_t port) {
   return host + ':' + std::to_string(port);
 }
 
@@ -47,6 +47,18 @@ std::string ipv6_text(const sockaddr_in6& address) {
 
 }  // namespace
 
+SocketAddress SocketAddress::copy_of(const sockaddr* address, socklen_t size) {
+  SocketAddress copy;
+  copy.size = size;
+  std::memcpy(&copy.storage, address, size);
+  return copy;
+}
+
+SocketAddress SocketAddress::copy_of(const sockaddr& address) {
+  return copy_of(&address,
+                 address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+}
+
 std::uint16_t SocketAddress::port() const {
   if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
   if (family() == AF_INET6) {
@@ -55,15 +67,31 @@ std::uint16_t SocketAddress::port() const {
   return 0;
 }
 
+SocketAddress SocketAddress::with_port(std::uint16_t port) const {
+  SocketAddress copy = *this;
+  // Where both families have it.
+  reinterpret_cast<sockaddr_in*>(copy.get())->sin_port = htons(port);
+  return copy;
+}
+
+bool SocketAddress::is_wildcard() const {
+  if (family() == AF_INET6) {
+    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    return IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
+  }
+  return family() == AF_INET &&
+         reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr == INADDR_ANY;
+}
+
 std::string SocketAddress::text() const {
   if (family() == AF_INET6) {
-    return with_port(ipv6_text(*reinterpret_cast<const sockaddr_in6*>(&storage)), port());
+    return host_and_port(ipv6_text(*reinterpret_cast<const sockaddr_in6*>(&storage)), port());
   }
   if (family() != AF_INET) return "unknown";
   std::array<char, INET_ADDRSTRLEN> text{};
   inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr, text.data(),
             text.size());
-  return with_port(text.data(), port());
+  return host_and_port(text.data(), port());
 }
 
 Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port,
@@ -81,11 +109,8 @@ Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   std::vector<SocketAddress> addresses;
   for (const addrinfo* each = found; each; each = each->ai_next) {
-    SocketAddress address;
-    if (each->ai_addrlen > sizeof address.storage) continue;
-    std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
-    address.size = each->ai_addrlen;
-    addresses.push_back(address);
+    if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    addresses.push_back(SocketAddress::copy_of(each->ai_addr, each->ai_addrlen));
   }
   if (addresses.empty()) return resolver_error(EAI_NONAME);
   return addresses;

@@ -2,23 +2,11 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <cstring>
 #include <utility>
 
 namespace openiser::rdmap {
 
 namespace asio = boost::asio;
-
-namespace {
-
-SocketAddress address_of(const asio::ip::tcp::endpoint& endpoint) {
-  SocketAddress address;
-  address.size = static_cast<socklen_t>(endpoint.size());
-  std::memcpy(&address.storage, endpoint.data(), endpoint.size());
-  return address;
-}
-
-}  // namespace
 
 struct NameLookup::State {
   explicit State(EventLoop& loop) : resolver(*static_cast<asio::io_context*>(loop.io_context())) {}
@@ -44,7 +32,7 @@ void NameLookup::start(const std::string& host, std::uint16_t port, Done done) {
                                    if (error) return tell(error);
                                    std::vector<SocketAddress> all;
                                    for (const auto& each : results)
-                                     all.push_back(address_of(each.endpoint()));
+                                     all.push_back(SocketAddress::copy_of(*each.endpoint().data()));
                                    tell(std::move(all));
                                  });
 }

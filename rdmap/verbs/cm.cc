@@ -1,23 +1,14 @@
 #include "rdmap/verbs/cm.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "rdmap/verbs/verbs_errors.h"
 
 namespace openiser::rdmap {
 namespace {
-
-SocketAddress copy_of(const sockaddr& address) {
-  SocketAddress copy;
-  copy.size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  std::memcpy(&copy.storage, &address, copy.size);
-  return copy;
-}
 
 bool has_parameters(rdma_cm_event_type type) {
   return type == RDMA_CM_EVENT_CONNECT_REQUEST || type == RDMA_CM_EVENT_ESTABLISHED;
@@ -60,17 +51,10 @@ void CmId::drop() {
 }
 
 std::string CmId::local_address() const {
-  return copy_of(*rdma_get_local_addr(id.get())).text();
+  return SocketAddress::copy_of(*rdma_get_local_addr(id.get())).text();
 }
 std::string CmId::peer_address() const {
-  return copy_of(*rdma_get_peer_addr(id.get())).text();
-}
-
-SocketAddress with_port(const sockaddr& address, std::uint16_t port) {
-  SocketAddress copy = copy_of(address);
-  // Where both families have it.
-  reinterpret_cast<sockaddr_in*>(copy.get())->sin_port = htons(port);
-  return copy;
+  return SocketAddress::copy_of(*rdma_get_peer_addr(id.get())).text();
 }
 
 std::optional<CmEvent> next_event(rdma_event_channel& channel) {

@@ -38,8 +38,6 @@ struct CmId {
   std::string peer_address() const;
 };
 
-SocketAddress with_port(const sockaddr& address, std::uint16_t port);
-
 // A copy of an event, which has been acknowledged.
 struct CmEvent {
   rdma_cm_event_type type{};

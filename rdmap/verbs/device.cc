@@ -66,7 +66,8 @@ Devices::Devices()
 // Bound to the device that `id` is bound to; null if that cannot be.
 Owned<rdma_cm_id> bound_beside(const rdma_cm_id& id, const CmChannel& channel) {
   auto made = CmId::make(channel);
-  if (!made || !made->bind(with_port(id.route.addr.src_addr, 0))) return nullptr;
+  if (!made || !made->bind(SocketAddress::copy_of(id.route.addr.src_addr).with_port(0)))
+    return nullptr;
   return made->id->verbs == id.verbs ? std::move(made->id) : nullptr;
 }
 

@@ -49,8 +49,7 @@ struct VerbsListener::State : std::enable_shared_from_this<State> {
   State(EventLoop& loop_now, CmId listening, std::function<void(VerbsRequest)> requested_now)
       : loop(loop_now),
         id(std::move(listening)),
-        address(
-            with_port(*rdma_get_local_addr(id.id.get()), ntohs(rdma_get_src_port(id.id.get())))),
+        address(SocketAddress::copy_of(*rdma_get_local_addr(id.id.get()))),
         requested(std::move(requested_now)),
         again(loop_now, [this] { listen_again(); }) {}
 

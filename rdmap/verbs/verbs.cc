@@ -1,7 +1,5 @@
 #include "rdmap/verbs/verbs.h"
 
-#include <netinet/in.h>
-
 #include <utility>
 
 #include "rdmap/tcp/address.h"
@@ -36,14 +34,6 @@ bool binds(SocketAddress address) {
   return id->device != nullptr;
 }
 
-bool is_wildcard(const SocketAddress& address) {
-  if (address.family() == AF_INET6) {
-    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
-    return IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
-  }
-  return reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr == INADDR_ANY;
-}
-
 }  // namespace
 
 bool verbs_device_carries(const std::string& host) {
@@ -52,7 +42,7 @@ bool verbs_device_carries(const std::string& host) {
   const auto addresses = look_up(host, 0, Lookup::to_listen);
   if (!addresses) return false;
   for (const SocketAddress& each : *addresses) {
-    if (is_wildcard(each) || binds(each)) return true;
+    if (each.is_wildcard() || binds(each)) return true;
   }
   return false;
 }

@@ -142,9 +142,9 @@ load_siw() {
     rdma link add siw2 type siw netdev kernel2
 }
 
-# load_rdma siw|rxe: such a device on each link's kernel side. The modules come in either order, as a device that is removed is taken from
-# the module that was loaded last first, be that the connection manager, which tells its users, or not. Both are reached from that side alone: rxe knows no other network
-# namespace, and so both ends are there.
+# load_rdma siw|rxe: such a device on each link's kernel side. Both are reached from that side alone: rxe knows no other network namespace,
+# and so both ends are there. The modules come in either order: a device that is removed is first taken from the one loaded last, be that
+# the connection manager, which tells its users, or not.
 load_rdma() {
     local n
     [[ $1 == rxe ]] || { load_siw stock; return; }

@@ -236,6 +236,28 @@ TEST(Address, NumericLookUpNeverResolves) {
   EXPECT_FALSE(look_up("localhost", 1, Lookup::numeric));
 }
 
+TEST(Address, KnowsWhetherItIsAWildcard) {
+  const auto wildcard = [](const char* host) {
+    return look_up(host, 1, Lookup::numeric).value().front().is_wildcard();
+  };
+  for (const char* any : {"0.0.0.0", "::", "[::]"}) EXPECT_TRUE(wildcard(any)) << any;
+  for (const char* one : {"127.0.0.1", "192.0.2.0", "::1", "::ffff:0.0.0.0"})
+    EXPECT_FALSE(wildcard(one)) << one;
+  EXPECT_FALSE(SocketAddress().is_wildcard());
+}
+
+TEST(Address, IsCopiedWithAnotherPort) {
+  for (const char* host : {"192.0.2.1", "2001:db8::1"}) {
+    const SocketAddress there = look_up(host, 3260, Lookup::numeric).value().front();
+    EXPECT_EQ(SocketAddress::copy_of(*there.get()).text(), there.text());
+    EXPECT_EQ(SocketAddress::copy_of(*there.get()).size, there.size);
+    EXPECT_EQ(there.with_port(0).port(), 0);
+    EXPECT_EQ(there.with_port(65535).text(),
+              look_up(host, 65535, Lookup::numeric).value().front().text());
+    EXPECT_EQ(there.port(), 3260);
+  }
+}
+
 TEST(SocketTest, MovesAndCloses) {
   auto [first, second] = test::connected_pair();
   const int fd = first.fd();
