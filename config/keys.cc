@@ -407,6 +407,10 @@ constexpr std::array kLimitsKeys{
     value<&Limits::session_buffers>("session_buffers", Kind::size,
                                     "data buffers a session may hold", std::uint64_t{1} << 20,
                                     std::uint64_t{1} << 40),
+    value<&Limits::transfer_window>("transfer_window", Kind::size,
+                                    "payload under way, each way, beyond which a session begins no "
+                                    "other transfer",
+                                    std::uint64_t{64} << 10, std::uint64_t{1} << 40),
     value<&Limits::login_timeout>("login_timeout", Kind::duration, "time for a login", 1, 3600),
     value<&Limits::nop_interval>("nop_interval", Kind::duration,
                                  "silence after which the initiator is pinged; 0: never", 0, 86400),

@@ -167,6 +167,8 @@ struct Limits {
   std::uint32_t command_window = 128;
   std::uint64_t session_buffers = std::uint64_t{64}
                                   << 20;  // bytes of data buffers a session may hold
+  // Bytes of payload a session has under way each way before another transfer is begun.
+  std::uint64_t transfer_window = std::uint64_t{1} << 20;
   std::uint32_t login_timeout = 15;       // seconds
   std::uint32_t nop_interval = 30;        // seconds; 0: never
   std::uint32_t nop_timeout = 30;         // seconds

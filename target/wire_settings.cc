@@ -42,6 +42,7 @@ iscsi::TargetSessionLimits session_limits(const config::Limits& limits) {
   iscsi::TargetSessionLimits s;
   s.command_window = limits.command_window;
   s.buffer_bytes = limits.session_buffers;
+  s.transfer_window = limits.transfer_window;
   s.nop_interval = seconds(limits.nop_interval);
   s.nop_timeout = seconds(limits.nop_timeout);
   s.idle_timeout = seconds(limits.idle_timeout);

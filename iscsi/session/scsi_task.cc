@@ -42,7 +42,7 @@ void ScsiTask::begin(const ScsiCommand& command, const CommandAhs& ahs, std::uin
   write_.begin(host_.parameters(), write ? expected_data_transfer_length : 0,
                command.final || !write);
   receive_length_ = next_data_sn_ = data_in_pdus_ = 0;
-  bytes_written_ = 0;
+  fetching_ = bytes_written_ = 0;
   receiving_ = memory_asked_ = ready_ = r2t_sent_ = false;
   with_handler_ = aborted_ = ended_ = false;
   condition_.reset();
@@ -73,6 +73,7 @@ bool ScsiTask::try_memory(BufferPool& pool, std::size_t limit) {
   }
   if (needed != 0 && !write_.take_memory(pool)) return false;
   memory_asked_ = false;
+  host_.fetch_begins(fetching_ = needed);
   proceed();
   return true;
 }
@@ -111,7 +112,7 @@ void ScsiTask::send_data(Buffer data, std::uint32_t offset) {
   if (offset >= expected || data.empty()) return;
   if (data.size() > expected - offset) data.resize(expected - offset);
   const Inside inside(host_);
-  host_.count_read(data.size());
+  const std::size_t size = data.size();
   // Section 11.7.1: a sequence has at most MaxBurstLength bytes, and ends with F. Where the data as
   // a whole ends is not known here, so each piece ends a sequence. The lease goes with the last
   // part; what is queued before it is sent before it.
@@ -121,6 +122,7 @@ void ScsiTask::send_data(Buffer data, std::uint32_t offset) {
     data.trim_front(burst);
     offset += burst;
   }
+  host_.sending(size, data.size());
   put(std::move(data), offset, true);
 }
 
@@ -183,11 +185,17 @@ void ScsiTask::request_data() {
   }
   if (!write_.complete()) return;
   ready_ = true;
+  end_fetch();
   host_.task_ready(*this);
+}
+
+void ScsiTask::end_fetch() {
+  host_.fetch_ends(std::exchange(fetching_, 0));
 }
 
 void ScsiTask::end() {
   ended_ = true;
+  end_fetch();
   host_.task_ending(*this);
   if (!aborted_) respond();
   host_.task_ended(*this);

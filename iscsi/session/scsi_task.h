@@ -47,7 +47,11 @@ class ScsiTaskHost {
   virtual void task_ending(ScsiTask& task) = 0;
   // The task has ended; recycle() is due.
   virtual void task_ended(ScsiTask& task) = 0;
-  virtual void count_read(std::size_t bytes) = 0;
+  // So much read data has been handed over; a lease of `lease` bytes will come back.
+  virtual void sending(std::size_t bytes, std::size_t lease) = 0;
+  // So much write data has been, or will be, asked for; and is there, or no longer wanted.
+  virtual void fetch_begins(std::size_t bytes) = 0;
+  virtual void fetch_ends(std::size_t bytes) = 0;
 
  protected:
   ~ScsiTaskHost() = default;
@@ -99,6 +103,7 @@ class ScsiTask final : public TargetTask, public TagTable<ScsiTask>::Hook {
   void fail(Condition condition);
   void proceed();
   void request_data();
+  void end_fetch();
   void end();
   void respond();
   void set_residuals(ScsiResponse& response, std::uint64_t transfer_length) const;
@@ -118,6 +123,7 @@ class ScsiTask final : public TargetTask, public TagTable<ScsiTask>::Hook {
   bool memory_asked_ = false;
   bool ready_ = false;
   bool r2t_sent_ = false;
+  std::size_t fetching_ = 0;  // bytes; as the host was told
   std::size_t bytes_written_ = 0;
   // DataSN and R2TSN share one sequence (section 4.2.2.4).
   std::uint32_t next_data_sn_ = 0;

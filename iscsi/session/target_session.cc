@@ -59,7 +59,9 @@ TargetSessionImpl::TargetSessionImpl(const Parameters& parameters, Datamover& da
       }),
       keep_alive_(limits.nop_interval, limits.nop_timeout, host.now()),
       busy_(host.now()),
-      tasks_(std::size_t{limits.command_window} + limits.immediate_commands) {
+      tasks_(std::size_t{limits.command_window} + limits.immediate_commands),
+      fetching_(limits.transfer_window),
+      sending_(limits.transfer_window) {
   ISER_ASSERT(handler || parameters.session_type == SessionType::discovery);
   aborted_tags_.fill(kReservedTag);
 }
@@ -97,7 +99,10 @@ void TargetSessionImpl::data_completion_notify(DataCompletion completion) {
   const Inside inside(*this);
   begin_turn();
   // A put only gives its lease back, which may be what somebody waits for.
-  if (completion.kind == DataCompletion::Kind::put) return completion.buffer.reset();
+  if (completion.kind == DataCompletion::Kind::put) {
+    sending_.end(completion.buffer.size());
+    return completion.buffer.reset();
+  }
   // A task outlives its gets, so a tag is not reused before they are done.
   ScsiTask* task = find_task(completion.initiator_task_tag);
   if (task) {

@@ -56,8 +56,8 @@ class TargetTask {
   // Ends a task without an answer: the handler's word that it no longer touches the task.
   // The answer to abort(); without one, the task is dropped (SAM-5: TAS is 0).
   virtual void release() = 0;
-  // A lease from the connection's pool; empty when the session has reached its memory limit: try
-  // again at memory_freed().
+  // A lease from the connection's pool; empty when the session has reached its memory limit, or has
+  // a transfer window of data to send: try again at memory_freed().
   virtual Buffer take_buffer(std::size_t size) = 0;
 
  protected:
@@ -119,6 +119,8 @@ struct TargetSessionLimits {
   std::uint32_t command_window = 128;                // MaxCmdSN - ExpCmdSN + 1 when idle
   std::uint32_t immediate_commands = 16;             // beyond: Reject immediate_command_reject
   std::size_t buffer_bytes = std::size_t{64} << 20;  // data buffers on lease at one time
+  // Payload being fetched, and as much being sent, beyond which no other transfer is begun.
+  std::size_t transfer_window = std::size_t{1} << 20;
   Duration nop_interval = std::chrono::seconds(30);  // silence before a NOP-In ping; zero: never
   Duration nop_timeout = std::chrono::seconds(30);   // without an answer the connection ends
   // Without a SCSI command or Text Request the initiator is asked to log out, for which it has

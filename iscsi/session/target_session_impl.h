@@ -22,6 +22,7 @@
 #include "iscsi/session/target_session.h"
 #include "iscsi/session/task_management.h"
 #include "iscsi/session/text_service.h"
+#include "iscsi/session/transfer_window.h"
 
 namespace openiser::iscsi {
 
@@ -98,7 +99,9 @@ class TargetSessionImpl final : public TargetSession,
   void task_needs_memory(ScsiTask& task) override { memory_queue_.push_back(&task); }
   void task_ending(ScsiTask& task) override;
   void task_ended(ScsiTask& task) override;
-  void count_read(std::size_t bytes) override { counters_.bytes_read += bytes; }
+  void sending(std::size_t bytes, std::size_t lease) override;
+  void fetch_begins(std::size_t bytes) override { fetching_.begin(bytes); }
+  void fetch_ends(std::size_t bytes) override { fetching_.end(bytes); }
   ScsiTask& open_task(const ScsiCommand& command, const CommandAhs& ahs);
   void abort_tasks();
   std::size_t tasks_alive() const { return all_tasks_.size() - spare_tasks_.size(); }
@@ -132,8 +135,11 @@ class TargetSessionImpl final : public TargetSession,
   std::deque<ScsiTask*> memory_queue_;
   std::uint64_t next_serial_ = 0;
   std::uint32_t immediate_tasks_ = 0;
-  // The handler asked in vain when so much was on lease.
+  TransferWindow fetching_;
+  TransferWindow sending_;
+  // The handler asked in vain when so much was on lease; while too much was being sent.
   std::optional<std::size_t> memory_refused_at_;
+  bool reads_held_ = false;
   // Tags of the last tasks that were aborted while Data-Outs for them could still come.
   std::array<std::uint32_t, 32> aborted_tags_;
   std::size_t next_aborted_tag_ = 0;

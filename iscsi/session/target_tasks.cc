@@ -80,7 +80,16 @@ bool TargetSessionImpl::recycle_ended() {
   return true;
 }
 
+void TargetSessionImpl::sending(std::size_t bytes, std::size_t lease) {
+  counters_.bytes_read += bytes;
+  sending_.begin(lease);
+}
+
 Buffer TargetSessionImpl::take_buffer(std::size_t size) {
+  if (!sending_.is_open()) {
+    reads_held_ = true;
+    return {};
+  }
   Buffer buffer = pool_.take(size);
   if (!buffer) memory_refused_at_ = pool_.outstanding();
   return buffer;
@@ -89,14 +98,16 @@ Buffer TargetSessionImpl::take_buffer(std::size_t size) {
 // Writes first, in order: they have waited longest, and take all they need at once. Then the
 // handler's reads.
 bool TargetSessionImpl::serve_memory() {
-  if (!memory_queue_.empty()) {
+  if (!memory_queue_.empty() && fetching_.is_open()) {
     ScsiTask* task = memory_queue_.front();
     memory_queue_.pop_front();
     if (task->try_memory(pool_, limits_.buffer_bytes)) return true;
     memory_queue_.push_front(task);
   }
-  if (!memory_refused_at_ || pool_.outstanding() >= *memory_refused_at_) return false;
+  const bool freed = memory_refused_at_ && pool_.outstanding() < *memory_refused_at_;
+  if (!freed && !(reads_held_ && sending_.is_open())) return false;
   memory_refused_at_.reset();
+  reads_held_ = false;
   handler_->memory_freed();
   return true;
 }

@@ -187,7 +187,7 @@ TEST(Yaml, EveryOptionIsRead) {
            "rdma: {crc: false, markers: true, inbound_reads: 1, outbound_reads: "
            "2, base_offset: solicited-part, dialect: rfc5046}\n"
            "limits: {threads: 3, connections: 4, command_window: 5, idle_timeout: 2h, "
-           "session_buffers: 6MiB, login_timeout: 7s, nop_interval: 0,\n"
+           "session_buffers: 6MiB, transfer_window: 2MiB, login_timeout: 7s, nop_interval: 0,\n"
            "  nop_timeout: 1m, drain_timeout: 1h}\n"
            "store_engine: threads\n"
            "log_level: debug\n");
@@ -212,6 +212,7 @@ TEST(Yaml, EveryOptionIsRead) {
   EXPECT_EQ(d.limits.connections, 4U);
   EXPECT_EQ(d.limits.command_window, 5U);
   EXPECT_EQ(d.limits.session_buffers, 6U << 20);
+  EXPECT_EQ(d.limits.transfer_window, 2U << 20);
   EXPECT_EQ(d.limits.login_timeout, 7U);
   EXPECT_EQ(d.limits.nop_interval, 0U);
   EXPECT_EQ(d.limits.nop_timeout, 60U);
@@ -533,7 +534,7 @@ TEST(Schema, NamesEveryKeyWithItsLimitsAndDefaults) {
   const Json schema = Json::parse(print_schema());
   std::map<std::string, Json> keys;
   collect(schema, "", keys);
-  EXPECT_EQ(keys.size(), 11U + 8 + 9 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 11);
+  EXPECT_EQ(keys.size(), 11U + 8 + 9 + 3 + 14 + 2 + 2 + 2 * 6 + 13 + 10 + 7 + 12);
   for (const auto& [path, key] : keys) EXPECT_TRUE(key.contains("description")) << path;
   EXPECT_EQ(keys.at("limits/login_timeout").at("default"), 15);
   EXPECT_EQ(keys.at("targets/luns/lun").at("maximum"), 16383);
@@ -559,6 +560,7 @@ TEST(Schema, EveryOptionIsInTheSampleForIt) {
             fresh.negotiation.max_recv_data_segment_length);
   EXPECT_EQ(sample.negotiation.max_burst_length, fresh.negotiation.max_burst_length);
   EXPECT_EQ(sample.limits.session_buffers, fresh.limits.session_buffers);
+  EXPECT_EQ(sample.limits.transfer_window, fresh.limits.transfer_window);
   EXPECT_EQ(sample.limits.drain_timeout, fresh.limits.drain_timeout);
   EXPECT_EQ(sample.rdma.outbound_reads, fresh.rdma.outbound_reads);
 }

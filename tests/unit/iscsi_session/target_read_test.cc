@@ -23,6 +23,26 @@ class TargetRead : public TargetFixture {
     }
     return whole;
   }
+  // Each read is answered by one lease of `size` bytes, in order, as soon as there is memory.
+  void answer_reads(std::size_t size) {
+    const auto try_reads = [this, size] {
+      while (!waiting.empty()) {
+        Buffer buffer = waiting.front()->take_buffer(size);
+        if (!buffer) return;
+        TargetTask* task = waiting.front();
+        waiting.pop_front();
+        task->send_data(std::move(buffer), 0);
+        task->finish(0, {}, size);
+      }
+    };
+    handler.on_execute = [this, try_reads](TargetTask& task) {
+      waiting.push_back(&task);
+      if (waiting.size() == 1) try_reads();
+    };
+    handler.on_memory_freed = try_reads;
+  }
+
+  std::deque<TargetTask*> waiting;
 };
 
 TEST_F(TargetRead, HandsTheCommandOver) {
@@ -238,31 +258,43 @@ TEST_F(TargetRead, ReusesTaskObjects) {
 TEST_F(TargetRead, MemoryComesBackWhenReadDataIsSent) {
   // 64 tasks of 1 MiB each against a limit of 4 MiB (spdk 59a1fbe9).
   session.reset();
-  limits.buffer_bytes = std::size_t{4} << 20;
+  limits.buffer_bytes = limits.transfer_window = std::size_t{4} << 20;
   limits.command_window = 128;
   start();
-  constexpr std::size_t kSize = std::size_t{1} << 20;
-  std::deque<TargetTask*> waiting;
-  const auto try_read = [&] {
-    while (!waiting.empty()) {
-      Buffer buffer = waiting.front()->take_buffer(kSize);
-      if (!buffer) return;
-      TargetTask* task = waiting.front();
-      waiting.pop_front();
-      task->send_data(std::move(buffer), 0);
-      task->finish(0, {}, kSize);
-    }
-  };
-  handler.on_execute = [&](TargetTask& task) {
-    waiting.push_back(&task);
-    if (waiting.size() == 1) try_read();
-  };
-  handler.on_memory_freed = try_read;
-  for (std::uint32_t i = 0; i < 64; ++i) datamover.deliver(read_command(i, kSize));
+  answer_reads(std::size_t{1} << 20);
+  for (std::uint32_t i = 0; i < 64; ++i) datamover.deliver(read_command(i, 1 << 20));
   EXPECT_EQ(waiting.size(), 60u);
   while (datamover.puts_to_complete() > 0) datamover.complete_one_put();
   EXPECT_TRUE(waiting.empty());
   EXPECT_EQ(datamover.sent.size(), 64u);
+}
+
+TEST_F(TargetRead, NoMoreIsReadThanAWindowAheadOfWhatIsSent) {
+  session.reset();
+  limits.transfer_window = 100000;
+  start();
+  answer_reads(30000);
+  for (std::uint32_t i = 0; i < 8; ++i) datamover.deliver(read_command(i, 30000));
+  EXPECT_EQ(waiting.size(), 4u) << "90,000 bytes leave the window open, 120,000 do not";
+  datamover.complete_one_put();
+  EXPECT_EQ(waiting.size(), 3u);
+  while (datamover.puts_to_complete() > 0) datamover.complete_one_put();
+  EXPECT_TRUE(waiting.empty());
+  EXPECT_EQ(datamover.sent.size(), 8u);
+}
+
+TEST_F(TargetRead, WritesDoNotKeepReadsFromTheWindowThatOpensAgain) {
+  session.reset();
+  limits.transfer_window = 1000;
+  start();
+  answer_reads(4096);
+  datamover.deliver(read_command(0, 4096));
+  datamover.deliver(read_command(1, 4096));
+  EXPECT_EQ(waiting.size(), 1u);
+  handler.on_execute = [](TargetTask& task) { task.receive_data(1 << 20); };
+  datamover.deliver(write_command(2, 1 << 20));
+  datamover.complete_one_put();
+  EXPECT_TRUE(waiting.empty()) << "more memory is out than when the read was refused it";
 }
 
 }  // namespace

@@ -385,6 +385,46 @@ TEST_F(TargetWrite, ManyWritesShareLittleMemory) {
   EXPECT_EQ(session->counters().tasks, 0u);
 }
 
+TEST_F(TargetWrite, NoMoreIsFetchedThanAWindowAtATime) {
+  limits.transfer_window = 100000;
+  restart();
+  const auto out = random_bytes(60000);
+  for (std::uint32_t i = 0; i < 5; ++i) datamover.deliver(write_command(i, 60000));
+  EXPECT_EQ(datamover.gets.size(), 2u) << "one leaves the window open, two do not";
+  datamover.complete_get(out);
+  EXPECT_EQ(datamover.gets.size(), 2u);
+  complete_gets(out);
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_TRUE(handler.data[i] == out);
+  EXPECT_EQ(datamover.sent.size(), 5u);
+}
+
+TEST_F(TargetWrite, OneLargerThanTheWindowIsFetchedWhole) {
+  limits.transfer_window = 1000;
+  restart();
+  const auto out = random_bytes(1 << 20);
+  datamover.deliver(write_command(1, 1 << 20));
+  datamover.deliver(write_command(2, 4096));
+  complete_gets(out);
+  EXPECT_TRUE(handler.data[1] == out);
+  EXPECT_TRUE(handler.data[2] == std::vector(out.begin(), out.begin() + 4096));
+}
+
+TEST_F(TargetWrite, WhatIsAbortedLeavesTheWindow) {
+  limits.transfer_window = 1000;
+  restart();
+  const auto out = random_bytes(60000);
+  for (std::uint32_t i = 1; i <= 3; ++i) datamover.deliver(write_command(i, 60000));
+  ASSERT_EQ(datamover.gets.size(), 1u);
+  for (const std::uint32_t tag : {1u, 2u}) {
+    datamover.deliver(manage(TaskManagementFunction::abort_task, 50 + tag, tag));
+    datamover.return_aborted();
+    datamover.take<TaskManagementResponse>();
+  }
+  complete_gets(out);
+  EXPECT_TRUE(handler.data[3] == out);
+  EXPECT_EQ(session->counters().tasks, 0u);
+}
+
 TEST_F(TargetWrite, WriteThatNeverFitsIsRefused) {
   limits.buffer_bytes = std::size_t{1} << 20;
   restart();
