@@ -119,7 +119,8 @@ class Connection final : public IserConnection {
   void release_parked();
   bool pass_hello(Bytes message);
   void note_reads();
-  iscsi::ControlPdu take_pdu(const MessageLayout& layout, Buffer message);
+  iscsi::ControlPdu take_pdu(const MessageLayout& layout, rdmap::Completion& completion);
+  void recycle(rdmap::Completion& completion);
   ErrorCode admit(const iscsi::ControlPdu& pdu, const ControlHeader& header,
                   std::optional<rdmap::Stag> invalidated);
   ErrorCode admit_answer(const iscsi::ControlPdu& pdu, std::optional<rdmap::Stag> invalidated);

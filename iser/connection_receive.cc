@@ -55,11 +55,11 @@ void Connection::transferred(rdmap::Completion& completion) {
 
 void Connection::received(rdmap::Completion& completion) {
   const Bytes message = completion.buffer.bytes();
-  if (!pass_hello(message)) return receives_.recycle(std::move(completion.buffer));
+  if (!pass_hello(message)) return recycle(completion);
   const auto layout =
       parse_message(message, settings_.dialect, full_->parameters.max_recv_data_segment_length);
   if (!layout) return fail(layout.error());
-  ControlPdu pdu = take_pdu(*layout, std::move(completion.buffer));
+  ControlPdu pdu = take_pdu(*layout, completion);
   if (const ErrorCode error = admit(pdu, layout->header, completion.invalidated))
     return fail(error);
   if (parked_.empty() && !must_park(pdu)) return notify(std::move(pdu));
@@ -119,23 +119,29 @@ void Connection::post_announcement(const Announcement& announcement) {
 template void Connection::post_announcement(const Hello&);
 template void Connection::post_announcement(const HelloReply&);
 
-// Credit comes back by this buffer when nothing in it is kept, else by another when the batch is
-// through.
-ControlPdu Connection::take_pdu(const MessageLayout& layout, Buffer message) {
+// Credit comes back by the posted buffer when nothing in it is kept, else by another when the batch
+// is through.
+ControlPdu Connection::take_pdu(const MessageLayout& layout, rdmap::Completion& completion) {
   ControlPdu pdu;
   pdu.bhs = layout.bhs;
   if (layout.ahs_size > 0) {
     pdu.ahs = take_small(pool_, layout.ahs_size);
-    std::memcpy(pdu.ahs.data(), message.data() + layout.ahs_at, layout.ahs_size);
+    std::memcpy(pdu.ahs.data(), completion.buffer.data() + layout.ahs_at, layout.ahs_size);
   }
   if (layout.data_size > 0) {
-    message.trim_front(layout.data_at);
-    message.resize(layout.data_size);
-    pdu.data = std::move(message);
+    pdu.data = std::move(completion.buffer);
+    pdu.data.trim_front(layout.data_at);
+    pdu.data.resize(layout.data_size);
+    if (completion.body) recycle(completion);
   } else {
-    receives_.recycle(std::move(message));
+    recycle(completion);
   }
   return pdu;
+}
+
+void Connection::recycle(rdmap::Completion& completion) {
+  Buffer& posted = completion.body ? completion.body : completion.buffer;
+  receives_.recycle(std::move(posted));
 }
 
 // Checks the PDU against the state of the connection, and notes what follows from it.

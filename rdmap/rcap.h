@@ -116,6 +116,8 @@ struct Completion {
   // The lease: head of a send; data of a write; sink of a read; the posted buffer of a receive,
   // with the message as its window.
   Buffer buffer;
+  // Of a send. Of a receive: the posted buffer, unused, where the provider lends the message in
+  // memory of its own instead. While that is kept it may have to copy the messages that follow.
   Buffer body;
   // Receives: the STag of ours that the peer's Send with Invalidate has just invalidated.
   std::optional<Stag> invalidated;

@@ -95,7 +95,7 @@ Status DdpPlacement::admit_control(const Segment& segment) const {
   return {};
 }
 
-Status DdpPlacement::deliver(const Segment& segment, Bytes ulpdu) {
+Status DdpPlacement::deliver(const Segment& segment, Bytes ulpdu, Buffer lent) {
   const bool first = std::exchange(rtr_send_due_, false);
   switch (segment.row->opcode) {
     case Opcode::rdma_write:
@@ -111,11 +111,11 @@ Status DdpPlacement::deliver(const Segment& segment, Bytes ulpdu) {
         ++send_msn_;
         return {};
       }
-      return deliver_send(segment);
+      return deliver_send(segment, std::move(lent));
   }
 }
 
-Status DdpPlacement::deliver_send(const Segment& segment) {
+Status DdpPlacement::deliver_send(const Segment& segment, Buffer lent) {
   send_offset_ += segment.length;
   if (!segment.untagged.last) return {};
   std::optional<Stag> invalidated;
@@ -124,7 +124,8 @@ Status DdpPlacement::deliver_send(const Segment& segment) {
     // RFC 5040 section 7.2 items 4 and 5.
     if (!memory_.revoke(*invalidated)) return make_error_code(errc::rdmap_cannot_invalidate);
   }
-  receives_.complete(send_offset_, invalidated, segment.row->solicited_event, completions_);
+  receives_.complete(send_offset_, invalidated, segment.row->solicited_event, completions_,
+                     std::move(lent));
   send_offset_ = 0;
   ++send_msn_;
   return {};

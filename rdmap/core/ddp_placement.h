@@ -22,6 +22,11 @@ struct Segment {
   std::size_t length = 0;   // of the payload
   // Where the payload goes; empty for what the core itself reads (Read Request, Terminate).
   MutableBytes destination;
+
+  bool is_whole_send() const {
+    return !row->tagged && untagged.queue == kSendQueue && untagged.message_offset == 0 &&
+           untagged.last;
+  }
 };
 
 class DdpPlacement {
@@ -45,8 +50,8 @@ class DdpPlacement {
   // DDP header, if there is one. Changes nothing.
   Result<Segment> admit(Bytes start, std::size_t ulpdu_size) const;
   // The payload of the admitted segment is in its destination; `ulpdu` is the whole ULPDU if that
-  // is empty.
-  Status deliver(const Segment& segment, Bytes ulpdu);
+  // is empty. `lent`: the payload, of a whole Send, is there instead.
+  Status deliver(const Segment& segment, Bytes ulpdu, Buffer lent = {});
 
   // Set by delivery of a Terminate, which deliver() reports as an error too: what it means.
   const std::optional<ErrorCode>& peer_terminated() const { return peer_terminated_; }
@@ -57,7 +62,7 @@ class DdpPlacement {
   Result<MutableBytes> place_send(const UntaggedHeader& header, std::size_t length) const;
   Status admit_control(const Segment& segment) const;
   bool is_rtr_send(const UntaggedHeader& header, std::size_t length) const;
-  Status deliver_send(const Segment& segment);
+  Status deliver_send(const Segment& segment, Buffer lent);
   Status deliver_read_request(Bytes ulpdu);
   Status deliver_terminate(Bytes ulpdu);
 

@@ -21,6 +21,8 @@ constexpr int kFullReads = 3;
 constexpr int kFullReadsAfterShort = 64;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
+// Copying less than this costs no more than lending it.
+constexpr std::size_t kLentPayload = 1024;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
 // payload, most likely large too, should be placed directly in turn.
 constexpr std::size_t kBehindDirect = 1024;
@@ -36,12 +38,12 @@ RefusedUlpdu RefusedUlpdu::of(Bytes start, std::size_t ulpdu_size) {
 }
 
 FpduReceiver::FpduReceiver(DdpPlacement& placement)
-    : placement_(placement), staging_(Buffer::allocate(kStagingSize)) {}
+    : placement_(placement), staging_(Staging::make(kStagingSize)) {}
 
 std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
   compact();
-  const MutableBytes tail = staging_.bytes().subspan(end_, staged_room());
+  const MutableBytes tail = staging_->bytes().subspan(end_, staged_room());
   if (!direct_) {
     into[0] = tail;
     return 1;
@@ -66,20 +68,20 @@ void FpduReceiver::filled(std::size_t n) {
   if (direct_ && direct_->missing() > 0) {
     const std::size_t payload = std::min(n, direct_->missing());
     const Bytes place = direct_->revoked
-                            ? Bytes(staging_.bytes().subspan(kBehindDirect))
+                            ? Bytes(staging_->bytes().subspan(kBehindDirect))
                             : Bytes(direct_->segment.destination.subspan(direct_->placed));
     direct_->check.update(place.first(payload));
     direct_->placed += payload;
     n -= payload;
   }
-  ISER_ASSERT(n <= staging_.size() - end_);
+  ISER_ASSERT(n <= staging_->bytes().size() - end_);
   end_ += n;
 }
 
 // What a read that nothing is placed by may take.
 std::size_t FpduReceiver::staged_room() const {
   const std::size_t most = full_reads_ == kFullReads ? kDeepRead : kStagedRead;
-  return std::min(staging_.size() - end_, most);
+  return std::min(staging_->bytes().size() - end_, most);
 }
 
 void FpduReceiver::note_staged_read(std::size_t n) {
@@ -94,7 +96,12 @@ void FpduReceiver::note_staged_read(std::size_t n) {
 void FpduReceiver::compact() {
   if (discarding_) begin_ = end_;
   if (begin_ == 0) return;
-  if (begin_ < end_) std::memmove(staging_.data(), staging_.data() + begin_, end_ - begin_);
+  const Bytes rest = staged();
+  if (staging_->lent()) {
+    if (!spare_) spare_ = Staging::make(kStagingSize);
+    std::swap(staging_, spare_);
+  }
+  if (!rest.empty()) std::memmove(staging_->bytes().data(), rest.data(), rest.size());
   end_ -= begin_;
   begin_ = 0;
 }
@@ -131,14 +138,23 @@ std::optional<Bytes> FpduReceiver::whole_fpdu() const {
 Status FpduReceiver::handle(Bytes ulpdu) {
   const auto segment = placement_.admit(ulpdu, ulpdu.size());
   if (!segment) return refuse(segment.error(), ulpdu, ulpdu.size());
-  if (!segment->destination.empty()) {
-    std::memcpy(segment->destination.data(), ulpdu.data() + ulpdu.size() - segment->length,
-                segment->length);
+  const Bytes payload = ulpdu.last(segment->length);
+  Buffer lent;
+  if (may_lend(*segment)) {
+    lent = staging_->lend(payload);
+  } else if (!segment->destination.empty()) {
+    std::memcpy(segment->destination.data(), payload.data(), payload.size());
   }
-  if (const auto delivered = placement_.deliver(*segment, ulpdu); !delivered) {
+  if (const auto delivered = placement_.deliver(*segment, ulpdu, std::move(lent)); !delivered) {
     return refuse(delivered.error(), ulpdu, ulpdu.size());
   }
   return {};
+}
+
+// With markers the ULPDU is not in the staging buffer.
+bool FpduReceiver::may_lend(const Segment& segment) const {
+  return segment.length >= kLentPayload && segment.is_whole_send() && !decoder_.markers() &&
+         !(spare_ && spare_->lent());
 }
 
 // Headers that are refused are looked at again when the whole FPDU is there: a wrong CRC is the

@@ -3,6 +3,10 @@
 // received straight into its final place instead, with the CRC computed as it comes; its headers
 // have been checked by then, so nothing outside the memory they name is written even if the CRC
 // turns out wrong. With markers everything goes through the staging buffer.
+//
+// A Send that is whole in the staging buffer is lent from there to whoever it is for. What has not
+// come back when the buffer is to be used again makes a second one take its place; until it is back
+// Sends are copied, so there are never more than two.
 #pragma once
 
 #include <array>
@@ -13,6 +17,7 @@
 #include "base/buffer.h"
 #include "rdmap/core/ddp_placement.h"
 #include "rdmap/core/read_queue.h"
+#include "rdmap/core/staging.h"
 #include "rdmap/wire/fpdu.h"
 
 namespace openiser::rdmap {
@@ -36,7 +41,7 @@ class FpduReceiver {
   void filled(std::size_t n);
 
   // Before Full Operation: what has come, and how much of it is taken.
-  Bytes staged() const { return staging_.bytes().subspan(begin_, end_ - begin_); }
+  Bytes staged() const { return staging_->bytes().subspan(begin_, end_ - begin_); }
   void drop(std::size_t n) { begin_ += n; }
   // Full Operation begins with the first byte staged.
   void start(bool crc, bool markers) { decoder_ = FpduDecoder(crc, markers); }
@@ -68,6 +73,7 @@ class FpduReceiver {
 
   std::optional<Bytes> whole_fpdu() const;
   Status handle(Bytes ulpdu);
+  bool may_lend(const Segment& segment) const;
   bool begin_direct();
   bool direct_complete() const;
   Status finish_direct();
@@ -78,7 +84,8 @@ class FpduReceiver {
 
   DdpPlacement& placement_;
   FpduDecoder decoder_{true, false};
-  Buffer staging_;
+  Staging::Pointer staging_;
+  Staging::Pointer spare_;  // none until it is needed
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   int full_reads_ = 0;  // staged ones in a row; below zero, so many more are wanted

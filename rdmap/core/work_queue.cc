@@ -73,11 +73,16 @@ Buffer& ReceiveQueue::current() {
 }
 
 void ReceiveQueue::complete(std::size_t length, std::optional<Stag> invalidated,
-                            bool solicited_event, CompletionQueue& into) {
+                            bool solicited_event, CompletionQueue& into, Buffer lent) {
   Completion& completion = into.add();
   completion.kind = Completion::Kind::receive;
-  completion.buffer = std::move(current());
-  completion.buffer.resize(length);
+  if (lent) {
+    completion.body = std::move(current());
+    completion.buffer = std::move(lent);
+  } else {
+    completion.buffer = std::move(current());
+    completion.buffer.resize(length);
+  }
   completion.id = current_->id;
   completion.invalidated = invalidated;
   completion.solicited_event = solicited_event;

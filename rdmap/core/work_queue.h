@@ -86,9 +86,9 @@ class ReceiveQueue {
   bool empty() const { return !current_ && waiting_.empty(); }
   // The buffer that the next message goes to, the same until complete(). Not when empty().
   Buffer& current();
-  // The current buffer's message of `length` bytes is delivered.
+  // The current buffer's message of `length` bytes is delivered; `lent`: is there instead.
   void complete(std::size_t length, std::optional<Stag> invalidated, bool solicited_event,
-                CompletionQueue& into);
+                CompletionQueue& into, Buffer lent = {});
   void abandon(ErrorCode why, CompletionQueue& into);
 
  private:

@@ -85,6 +85,24 @@ TEST_P(IserOverIwarp, WritesWithImmediateUnsolicitedAndSolicitedData) {
   EXPECT_EQ(initiator.client.count(Opcode::scsi_response), 4U);
 }
 
+// The recorder keeps all PDUs, and so their data: more of them than receives are posted.
+TEST_P(IserOverIwarp, WriteDataThatIsKeptStaysAsItCameAndTakesNoCredit) {
+  std::vector<Command> commands(400);
+  for (std::uint32_t i = 0; i < commands.size(); ++i) {
+    commands[i].tag = i;
+    commands[i].out = noise(4096, i);
+    commands[i].immediate = commands[i].unsolicited = 4096;
+    commands[i].send(*initiator.connection);
+    if (i % 20 == 19) run();
+    ASSERT_FALSE(target.client.end) << target.client.end->message();
+  }
+  EXPECT_EQ(initiator.client.count(Opcode::scsi_response), commands.size());
+  std::size_t n = 0;
+  for (const ControlPdu& pdu : target.client.pdus)
+    EXPECT_TRUE(std::ranges::equal(pdu.data.bytes(), commands[n++].out)) << n;
+  EXPECT_EQ(n, commands.size());
+}
+
 TEST_P(IserOverIwarp, Bidirectional) {
   Command command;
   command.out = noise(50000, 8);
