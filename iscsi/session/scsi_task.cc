@@ -80,9 +80,10 @@ bool ScsiTask::try_memory(BufferPool& pool, std::size_t limit) {
 
 void ScsiTask::deliver() {
   if (!with_handler_ || stopped()) return;
-  DataPieces data = write_.take();
-  for (const Buffer& piece : data) bytes_written_ += piece.size();
-  host_.handler().data_received(*this, std::move(data));
+  write_.take(data_);
+  for (const Buffer& piece : data_) bytes_written_ += piece.size();
+  host_.handler().data_received(*this, data_);
+  data_.clear();
 }
 
 void ScsiTask::abort() {

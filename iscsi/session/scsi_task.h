@@ -118,6 +118,7 @@ class ScsiTask final : public TargetTask, public TagTable<ScsiTask>::Hook {
   std::vector<std::byte> long_cdb_;
 
   WriteGathering write_;
+  DataPieces data_;                   // while it is handed over
   std::uint32_t receive_length_ = 0;  // as the handler said it
   bool receiving_ = false;
   bool memory_asked_ = false;

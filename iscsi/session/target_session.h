@@ -75,7 +75,9 @@ class TaskHandler {
   virtual ~TaskHandler() = default;
   // Answers through the task, at once or later, always on the connection's thread.
   virtual void execute(TargetTask& task) = 0;
-  virtual void data_received(TargetTask& task, DataPieces data) = 0;
+  // `data` is the handler's to take: what it leaves goes when this returns. A vector that it swaps
+  // in is used for the next write.
+  virtual void data_received(TargetTask& task, DataPieces& data) = 0;
   // The task is to end as soon as can be: the handler stops it and calls release(), at once or
   // later. Data under way for it is dropped; finish() and send_data() do nothing from now on.
   virtual void abort(TargetTask& task) = 0;

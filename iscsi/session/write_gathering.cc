@@ -116,10 +116,10 @@ bool WriteGathering::complete() const {
   return !parts_.empty() && oldest_part_ == parts_.size();
 }
 
-DataPieces WriteGathering::take() {
-  ISER_ASSERT(complete());
+void WriteGathering::take(DataPieces& data) {
+  ISER_ASSERT(complete() && data.empty());
   taken_ = true;
-  DataPieces data = std::exchange(pieces_, DataPieces());
+  data.swap(pieces_);
   for (Part& part : parts_) data.push_back(std::move(part.buffer));
   std::uint32_t left = wanted_;
   for (Buffer& piece : data) {
@@ -127,7 +127,6 @@ DataPieces WriteGathering::take() {
     left -= static_cast<std::uint32_t>(piece.size());
   }
   while (!data.empty() && data.back().empty()) data.pop_back();
-  return data;
 }
 
 void WriteGathering::abandon() {

@@ -46,9 +46,9 @@ class WriteGathering {
   void fulfilled(std::uint32_t r2t_sn, Buffer data);
   std::uint32_t outstanding() const { return outstanding_; }
 
-  // All that is wanted is there; then take() it.
+  // All that is wanted is there; then take() it. `data` is empty, and its memory is used again.
   bool complete() const;
-  DataPieces take();
+  void take(DataPieces& data);
 
   // The data is not wanted any more. Unsolicited data is still followed to its end.
   void abandon();

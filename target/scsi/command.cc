@@ -190,9 +190,9 @@ void Command::start(Handler handler) {
   advance();
 }
 
-void Command::data_received(iscsi::DataPieces data) {
+void Command::data_received(iscsi::DataPieces& data) {
   awaiting_data_ = false;
-  data_ = std::move(data);
+  data_.swap(data);
   advance();
 }
 

@@ -152,7 +152,7 @@ class Command {
   // --- for the nexus ---
   void attach(iscsi::TargetTask& task, UnitState* state);
   void start(Handler handler);
-  void data_received(iscsi::DataPieces data);
+  void data_received(iscsi::DataPieces& data);
   void memory_freed();
   // The session wants the task back: release() as soon as the store has let go of it.
   void abort();

@@ -46,8 +46,8 @@ void Nexus::execute(iscsi::TargetTask& task) {
   if (!state || state->tasks.admit(command)) command.start(dispatch);
 }
 
-void Nexus::data_received(iscsi::TargetTask& task, iscsi::DataPieces data) {
-  static_cast<Command*>(task.handler_context)->data_received(std::move(data));
+void Nexus::data_received(iscsi::TargetTask& task, iscsi::DataPieces& data) {
+  static_cast<Command*>(task.handler_context)->data_received(data);
 }
 
 void Nexus::abort(iscsi::TargetTask& task) {

@@ -27,7 +27,7 @@ class Nexus final : public iscsi::TaskHandler {
 
   // --- TaskHandler ---
   void execute(iscsi::TargetTask& task) override;
-  void data_received(iscsi::TargetTask& task, iscsi::DataPieces data) override;
+  void data_received(iscsi::TargetTask& task, iscsi::DataPieces& data) override;
   void abort(iscsi::TargetTask& task) override;
   void manage(iscsi::TaskManagementFunction function, const iscsi::Lun& lun,
               std::function<void(iscsi::TaskManagementAnswer)> done) override;

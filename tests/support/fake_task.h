@@ -83,7 +83,7 @@ class FakeTask final : public iscsi::TargetTask {
       pieces.push_back(
           Buffer::copy_of(Bytes(data_out).subspan(at, std::min(piece_size, size - at))));
     }
-    handler_.data_received(*this, std::move(pieces));
+    handler_.data_received(*this, pieces);
   }
 
   // --- TargetTask ---

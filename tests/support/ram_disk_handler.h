@@ -40,7 +40,7 @@ class RamDiskHandler final : public iscsi::TaskHandler {
     if (load_u8(&task.cdb[0]) == kWrite) return task.receive_data(length);
     jobs_.push_back({&task, offset, length, 0, {}});
   }
-  void data_received(iscsi::TargetTask& task, iscsi::DataPieces data) override {
+  void data_received(iscsi::TargetTask& task, iscsi::DataPieces& data) override {
     ASSERT_TRUE(open_.contains(&task));
     jobs_.push_back({&task, load_be32(&task.cdb[2]), load_be32(&task.cdb[6]), 0, std::move(data)});
   }

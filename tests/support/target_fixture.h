@@ -20,7 +20,7 @@ namespace openiser::test {
 class FakeHandler final : public TaskHandler {
  public:
   std::function<void(TargetTask&)> on_execute;
-  std::function<void(TargetTask&, DataPieces)> on_data;
+  std::function<void(TargetTask&, DataPieces&)> on_data;
   std::function<void(TargetTask&)> on_abort = [](TargetTask& task) { task.release(); };
   std::function<void(TaskManagementFunction, std::function<void(TaskManagementAnswer)>)> on_manage =
       [](TaskManagementFunction, const auto& done) { done(TaskManagementAnswer::complete); };
@@ -35,12 +35,12 @@ class FakeHandler final : public TaskHandler {
     executed.push_back(&task);
     if (on_execute) on_execute(task);
   }
-  void data_received(TargetTask& task, DataPieces pieces) override {
+  void data_received(TargetTask& task, DataPieces& pieces) override {
     auto& whole = data[task.initiator_task_tag];
     EXPECT_TRUE(whole.empty());
     for (const Buffer& piece : pieces)
       whole.insert(whole.end(), piece.bytes().begin(), piece.bytes().end());
-    if (on_data) on_data(task, std::move(pieces));
+    if (on_data) on_data(task, pieces);
   }
   void abort(TargetTask& task) override {
     aborted.push_back(&task);

@@ -68,6 +68,23 @@ TEST_F(TargetWrite, ImmediateDataStaysWhereItWasReceived) {
   EXPECT_EQ(session->counters().bytes_written, 4096u);
 }
 
+TEST_F(TargetWrite, WritesOneAfterTheOtherUseTheSameVectors) {
+  std::set<const Buffer*> vectors;
+  DataPieces kept;
+  handler.on_data = [&](TargetTask& task, DataPieces& pieces) {
+    vectors.insert(pieces.data());
+    kept.clear();
+    kept.swap(pieces);
+    task.finish(0, {}, 4096);
+  };
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    datamover.deliver(write_command(i, 4096), random_bytes(4096, i));
+    ASSERT_EQ(kept.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(kept[0].bytes(), random_bytes(4096, i)));
+  }
+  EXPECT_LE(vectors.size(), 3u) << "the session's, the task's and the handler's";
+}
+
 // ImmediateData x InitialR2T x lengths around FirstBurstLength and MaxBurstLength. The initiator
 // does what it may, in Data-Outs of 4096 bytes.
 TEST_F(TargetWrite, BurstMatrix) {
