@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "rdmap/tcp/address.h"
 #include "target/catalogue_builder.h"
 
 namespace openiser::target {
@@ -11,7 +12,9 @@ namespace openiser::target {
 namespace {
 
 bool is_wildcard(const std::string& host) {
-  return host.empty() || host == "0.0.0.0" || host == "::" || host == "[::]";
+  if (host.empty()) return true;
+  const auto address = rdmap::look_up(host, 0, rdmap::Lookup::numeric);
+  return address && address->front().is_wildcard();
 }
 
 PortalAddress address_of(const config::Portal& portal, const std::string& address,

@@ -108,6 +108,7 @@ class Negotiator {
   bool irrelevant(const KeySpec& spec) const;
   bool missing(const KeySpec& spec) const;
   bool worth_offering(const KeySpec& spec) const;
+  bool worth_offering_list(const KeySpec& spec) const;
   void declare_rdma_limits();
   std::uint32_t agreed(Key key) const;
   bool rdma_by_itself() const;

@@ -7,10 +7,16 @@ namespace openiser::iscsi {
 
 namespace {
 
-// The cases in which RFC 7143 section 6.2.2 makes the answer optional: the offer is the result.
-bool answer_optional(const KeySpec& spec, std::uint32_t offered) {
+bool is_digest(const KeySpec& spec) {
+  return spec.key == Key::header_digest || spec.key == Key::data_digest;
+}
+
+// The cases in which RFC 7143 section 6.2.2 makes the answer optional: the offer is the result. So
+// it is of a digest that we want no other than the default of.
+bool answer_optional(const KeySpec& spec, const Preferences& preferences, std::uint32_t offered) {
   return (spec.rule == Rule::all_yes && offered == 0) ||
-         (spec.rule == Rule::any_yes && offered == 1);
+         (spec.rule == Rule::any_yes && offered == 1) ||
+         (is_digest(spec) && list_of(spec, preferences) == spec.fallback);
 }
 
 }  // namespace
@@ -55,12 +61,19 @@ bool Negotiator::worth_offering(const KeySpec& spec) const {
       spec.key == Key::rdma_extensions || has(spec.irrelevant, Irrelevant::without_rdma);
   const bool discovery = parameters_.session_type == SessionType::discovery;
   if (rdma_key) return preferences_.rdma_extensions && (rdma_connection_ || !discovery);
-  if (spec.rule == Rule::list)
-    return !rdma_connection_ && list_of(spec, preferences_) != spec.fallback;
+  if (spec.rule == Rule::list) return worth_offering_list(spec);
   if (discovery && spec.use == Use::lo) return false;
   if (has(spec.irrelevant, Irrelevant::no_unsolicited))
     return !preferences_.initial_r2t || preferences_.immediate_data;
   return true;
+}
+
+// Digests are offered though they are None by default: a target that hears nothing of them may ask
+// for its own (tgtd does). RDMAExtensions=Yes settles them by itself.
+bool Negotiator::worth_offering_list(const KeySpec& spec) const {
+  if (rdma_connection_) return false;
+  return (is_digest(spec) && !preferences_.rdma_extensions) ||
+         list_of(spec, preferences_) != spec.fallback;
 }
 
 // Keys that a peer of the other document, or Linux, does not know are kept back where they say
@@ -107,7 +120,7 @@ void Negotiator::offer_missing() {
 std::string_view Negotiator::unanswered() const {
   for (const KeySpec& spec : key_table()) {
     const auto& s = state(spec.key);
-    if (s.open && !answer_optional(spec, s.value)) return spec.name;
+    if (s.open && !answer_optional(spec, preferences_, s.value)) return spec.name;
   }
   return {};
 }

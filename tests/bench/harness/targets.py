@@ -39,14 +39,12 @@ class OpenIser(Ours):
 
 
 class Tgtd:
-    """Debian's tgtd, with the settings that it does best with: by default it has segments of 8 KiB and InitialR2T=Yes.
-
-    It demands digests of whoever does not mention them, if it has them at all, so there are two targets on the file.
-    """
-    PLAIN, DIGESTS = ("1", "iqn.2026-11.org.example:tgtd", "None"), ("2", "iqn.2026-11.org.example:tgtd-digests", "CRC32C,None")
+    """Debian's tgtd, with the settings that it does best with: by default it has segments of 8 KiB and InitialR2T=Yes."""
+    TID, IQN = "1", "iqn.2026-11.org.example:tgtd"
     SETTINGS = {
         "MaxRecvDataSegmentLength": MIB, "MaxXmitDataSegmentLength": MIB, "FirstBurstLength": MIB, "MaxBurstLength": 16776192,
         "InitialR2T": "No", "ImmediateData": "Yes", "MaxOutstandingR2T": 8,
+        "HeaderDigest": "CRC32C,None", "DataDigest": "CRC32C,None",
     }
 
     @staticmethod
@@ -62,8 +60,7 @@ class Tgtd:
         command = ["tgtd", "-f", "-C", self.control, "--iscsi", f"portal={self.portal}"]
         self.daemon = processes.Daemon(processes.on_core(machine.TARGET_CORE, command), folder / "tgtd.log")
         self.daemon.wait_for(self._answers, "does not answer")
-        for target in (self.PLAIN, self.DIGESTS):
-            self._set_up(*target, lun)
+        self._set_up(lun)
 
     def _answers(self) -> bool:
         try:
@@ -75,16 +72,15 @@ class Tgtd:
     def _tgtadm(self, *arguments: str) -> None:
         processes.run(["tgtadm", "-C", self.control, "--lld", "iscsi", *arguments])
 
-    def _set_up(self, tid: str, iqn: str, digests: str, lun: pathlib.Path) -> None:
-        self._tgtadm("--op", "new", "--mode", "target", "--tid", tid, "-T", iqn)
-        self._tgtadm("--op", "new", "--mode", "logicalunit", "--tid", tid, "--lun", "1", "-b", str(lun), "--bstype", "rdwr")
-        for name, value in {**self.SETTINGS, "HeaderDigest": digests, "DataDigest": digests}.items():
-            self._tgtadm("--op", "update", "--mode", "target", "--tid", tid, "--name", name, "--value", str(value))
-        self._tgtadm("--op", "bind", "--mode", "target", "--tid", tid, "-I", "ALL")
+    def _set_up(self, lun: pathlib.Path) -> None:
+        self._tgtadm("--op", "new", "--mode", "target", "--tid", self.TID, "-T", self.IQN)
+        self._tgtadm("--op", "new", "--mode", "logicalunit", "--tid", self.TID, "--lun", "1", "-b", str(lun), "--bstype", "rdwr")
+        for name, value in self.SETTINGS.items():
+            self._tgtadm("--op", "update", "--mode", "target", "--tid", self.TID, "--name", name, "--value", str(value))
+        self._tgtadm("--op", "bind", "--mode", "target", "--tid", self.TID, "-I", "ALL")
 
     def url(self, scheme: str, query: str = "") -> str:
-        iqn = (self.DIGESTS if query else self.PLAIN)[1]
-        return f"{scheme}://{self.portal}/{iqn}/1" + (f"?{query}" if query else "")
+        return f"{scheme}://{self.portal}/{self.IQN}/1" + (f"?{query}" if query else "")
 
     def work(self) -> None:
         pass
@@ -94,8 +90,7 @@ class Tgtd:
 
     def stop(self) -> None:
         """It ignores SIGTERM while it has a target."""
-        delete = ("--op", "delete", "--force", "--mode", "target", "--tid")
-        for arguments in ((*delete, "1"), (*delete, "2"), ("--op", "delete", "--mode", "system")):
+        for arguments in (("--op", "delete", "--force", "--mode", "target", "--tid", self.TID), ("--op", "delete", "--mode", "system")):
             try:
                 self._tgtadm(*arguments)
             except processes.Failed:

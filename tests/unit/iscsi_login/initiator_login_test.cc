@@ -83,12 +83,31 @@ TEST(InitiatorLogin, FirstItNamesItself) {
 TEST(InitiatorLogin, ThenItOffersWhatItWants) {
   Initiator initiator;
   EXPECT_EQ(initiator.offers(),
-            "MaxConnections=1|InitialR2T=No|ImmediateData=Yes|MaxBurstLength=1048576|"
+            "HeaderDigest=None|DataDigest=None|MaxConnections=1|InitialR2T=No|ImmediateData=Yes|"
+            "MaxBurstLength=1048576|"
             "FirstBurstLength=65536|DefaultTime2Wait=2|DefaultTime2Retain=0|MaxOutstandingR2T=8|"
             "DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|"
             "MaxRecvDataSegmentLength=262144|");
   EXPECT_EQ(request_in(initiator.step).current_stage, 1);
   EXPECT_EQ(request_in(initiator.step).next_stage, 3);
+}
+
+// A target that hears nothing of them may ask for its own, as tgtd does.
+TEST(InitiatorLogin, OffersNoDigestsWhereItWantsNone) {
+  for (const char* answer : {"HeaderDigest=None|DataDigest=None|", "HeaderDigest=None|", ""}) {
+    Initiator initiator;
+    const std::string offers = initiator.offers();
+    EXPECT_EQ(value_in(offers, "HeaderDigest"), "None");
+    EXPECT_EQ(value_in(offers, "DataDigest"), "None");
+    initiator.hear(1, 3, std::string(kAnswers) + answer);
+    ASSERT_EQ(initiator.step.outcome, Outcome::succeeded) << answer << initiator.step.detail;
+    EXPECT_EQ(initiator.login.parameters().header_digest, iscsi::Digest::none);
+    EXPECT_EQ(initiator.login.parameters().data_digest, iscsi::Digest::none);
+  }
+  Initiator initiator;
+  initiator.offers();
+  initiator.hear(1, 3, std::string(kAnswers) + "HeaderDigest=CRC32C|");
+  EXPECT_EQ(initiator.step.error, errc::protocol_error) << "not what was offered";
 }
 
 TEST(InitiatorLogin, TheAnswersAreTheParameters) {
@@ -184,10 +203,8 @@ TEST(InitiatorLogin, AnswersWhatTheTargetOffers) {
   Initiator initiator;
   initiator.offers();
   initiator.hear(1, {},
-                 std::string(kAnswers) +
-                     "HeaderDigest=CRC32C,None|TaskReporting=FastAbort,RFC3720|X-a=1|IFMarker=No|");
-  EXPECT_EQ(text_in(initiator.step),
-            "HeaderDigest=None|TaskReporting=RFC3720|X-a=NotUnderstood|IFMarker=No|");
+                 std::string(kAnswers) + "TaskReporting=FastAbort,RFC3720|X-a=1|IFMarker=No|");
+  EXPECT_EQ(text_in(initiator.step), "TaskReporting=RFC3720|X-a=NotUnderstood|IFMarker=No|");
   EXPECT_TRUE(request_in(initiator.step).transit);
 }
 
@@ -271,8 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
               errc::duplicate_key},
         Wrong{"ErrorRecoveryLevel=0|", "ErrorRecoveryLevel=0|MaxRecvDataSegmentLength=1|",
               errc::negotiation_failed},
-        Wrong{"ErrorRecoveryLevel=0|", "ErrorRecoveryLevel=0|HeaderDigest=None|",
-              errc::protocol_error},
+        Wrong{"ErrorRecoveryLevel=0|", "ErrorRecoveryLevel=0|IFMarker=No|", errc::protocol_error},
         Wrong{"ErrorRecoveryLevel=0|", "ErrorRecoveryLevel=0|InitiatorName=a|",
               errc::protocol_error},
         Wrong{"ErrorRecoveryLevel=0|", "ErrorRecoveryLevel=0|MaxAHSLength=NotUnderstood|",
