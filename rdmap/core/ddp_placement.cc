@@ -95,6 +95,11 @@ Status DdpPlacement::admit_control(const Segment& segment) const {
   return {};
 }
 
+MutableBytes DdpPlacement::behind(const Segment& segment) const {
+  if (segment.row->opcode != Opcode::read_response || segment.tagged.last) return {};
+  return requester_.sink_behind(segment.length);
+}
+
 Status DdpPlacement::deliver(const Segment& segment, Bytes ulpdu, Buffer lent) {
   const bool first = std::exchange(rtr_send_due_, false);
   switch (segment.row->opcode) {

@@ -53,6 +53,9 @@ class DdpPlacement {
   // is empty. `lent`: the payload, of a whole Send, is there instead.
   Status deliver(const Segment& segment, Bytes ulpdu, Buffer lent = {});
 
+  // Where an RDMA Read Response goes on behind this admitted segment of it; else empty.
+  MutableBytes behind(const Segment& segment) const;
+
   // Set by delivery of a Terminate, which deliver() reports as an error too: what it means.
   const std::optional<ErrorCode>& peer_terminated() const { return peer_terminated_; }
 

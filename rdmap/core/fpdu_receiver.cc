@@ -42,21 +42,42 @@ FpduReceiver::FpduReceiver(DdpPlacement& placement)
 
 std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
+  guess_.clear();
   compact();
   const MutableBytes tail = staging_->bytes().subspan(end_, staged_room());
   if (!direct_) {
     into[0] = tail;
     return 1;
   }
+  if (!direct_->revoked) return direct_space(into);
+  // Nothing is staged while payload is missing, so a revoked one's can go over the tail's end.
+  into[0] = tail.first(kBehindDirect);
+  if (direct_->missing() == 0) return 1;
+  into[0] = tail.subspan(kBehindDirect, std::min(direct_->missing(), tail.size() - kBehindDirect));
+  if (into[0].size() < direct_->missing() || into.size() == 1) return 1;
+  into[1] = tail.first(kBehindDirect);
+  return 2;
+}
+
+// The rest of the payload, what is guessed to follow it, and a little of whatever comes then.
+std::size_t FpduReceiver::direct_space(std::span<MutableBytes> into) {
   std::size_t places = 0;
+  MutableBytes tail = staging_->bytes().subspan(end_);
   if (direct_->missing() > 0) {
-    // Nothing is staged while payload is missing, so a revoked one's can go over the tail's end.
-    into[places++] =
-        direct_->revoked
-            ? tail.subspan(kBehindDirect, std::min(direct_->missing(), tail.size() - kBehindDirect))
-            : direct_->segment.destination.subspan(direct_->placed);
-    const bool all = into[0].size() == direct_->missing();
-    if (!all || places == into.size()) return places;
+    into[places++] = direct_->segment.destination.subspan(direct_->placed);
+    std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
+    for (MutableBytes rest = placement_.behind(direct_->segment);
+         rest.size() >= kDirectPayload && !guess_.full() && into.size() - places > 2;) {
+      const MutableBytes payload = rest.first(std::min(rest.size(), direct_->segment.length));
+      const std::size_t between = trailer + kFpduLengthSize + kTaggedHeaderSize;
+      guess_.add(between, payload);
+      into[places++] = tail.first(between);
+      into[places++] = payload;
+      tail = tail.subspan(between);
+      rest = rest.subspan(payload.size());
+      trailer = fpdu_trailer_size(kTaggedHeaderSize + payload.size());
+    }
+    if (places == into.size()) return places;
   }
   into[places++] = tail.first(kBehindDirect);
   return places;
@@ -74,6 +95,7 @@ void FpduReceiver::filled(std::size_t n) {
     direct_->placed += payload;
     n -= payload;
   }
+  n = guess_.received(n);
   ISER_ASSERT(n <= staging_->bytes().size() - end_);
   end_ += n;
 }
@@ -111,6 +133,10 @@ Status FpduReceiver::process() {
     if (direct_) {
       if (!direct_complete()) break;
       if (const auto finished = finish_direct(); !finished) return finished;
+      continue;
+    }
+    if (guess_.is_pending()) {
+      take_guess();
       continue;
     }
     const auto fpdu = whole_fpdu();
@@ -169,15 +195,41 @@ bool FpduReceiver::begin_direct() {
   const auto segment = placement_.admit(ulpdu, ulpdu_size);
   if (!segment || segment->destination.empty()) return false;
 
-  direct_ = Direct{*segment, FpduCheck(decoder_.crc()), RefusedUlpdu::of(ulpdu, ulpdu_size)};
   const std::size_t header = ddp_header_size(segment->row->tagged);
-  direct_->check.update(there.first(kFpduLengthSize + header));
   const Bytes payload = ulpdu.subspan(header);
   std::memcpy(segment->destination.data(), payload.data(), payload.size());
+  start_direct(*segment, there.first(kFpduLengthSize + header), payload);
+  begin_ += payload.size();
+  return true;
+}
+
+// `payload` is in its place. The header is taken from the staging buffer.
+void FpduReceiver::start_direct(const Segment& segment, Bytes header, Bytes payload) {
+  const std::size_t ulpdu_size = decoder_.ulpdu_size(header);
+  const Bytes ulpdu = header.subspan(kFpduLengthSize);
+  direct_ = Direct{segment, FpduCheck(decoder_.crc()), RefusedUlpdu::of(ulpdu, ulpdu_size)};
+  direct_->check.update(header);
   direct_->check.update(payload);
   direct_->placed = payload.size();
-  begin_ += kFpduLengthSize + ulpdu.size();
-  return true;
+  begin_ += header.size();
+}
+
+void FpduReceiver::take_guess() {
+  const ResponseGuess::Part& part = guess_.front();
+  constexpr std::size_t kHeader = kFpduLengthSize + kTaggedHeaderSize;
+  const Bytes header = staged().first(kHeader);
+  if (decoder_.ulpdu_size(header) == kTaggedHeaderSize + part.payload.size()) {
+    const auto segment =
+        placement_.admit(header.subspan(kFpduLengthSize), decoder_.ulpdu_size(header));
+    if (segment && segment->row->opcode == Opcode::read_response &&
+        segment->destination.data() == part.payload.data()) {
+      const Bytes payload = part.payload.first(part.came);
+      guess_.pop();
+      return start_direct(*segment, header, payload);
+    }
+  }
+  const std::size_t size = end_ - begin_;
+  end_ = begin_ + guess_.undo(staging_->bytes().subspan(begin_), size, kHeader);
 }
 
 bool FpduReceiver::direct_complete() const {

@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "rdmap/core/ddp_placement.h"
 #include "rdmap/core/read_queue.h"
+#include "rdmap/core/response_guess.h"
 #include "rdmap/core/staging.h"
 #include "rdmap/wire/fpdu.h"
 
@@ -75,6 +76,9 @@ class FpduReceiver {
   Status handle(Bytes ulpdu);
   bool may_lend(const Segment& segment) const;
   bool begin_direct();
+  std::size_t direct_space(std::span<MutableBytes> into);
+  void start_direct(const Segment& segment, Bytes header, Bytes payload);
+  void take_guess();
   bool direct_complete() const;
   Status finish_direct();
   Status refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size);
@@ -91,6 +95,7 @@ class FpduReceiver {
   int full_reads_ = 0;  // staged ones in a row; below zero, so many more are wanted
   std::vector<std::byte> scratch_;
   std::optional<Direct> direct_;
+  ResponseGuess guess_;
   RefusedUlpdu refused_;
   bool validated_one_ = false;
   bool discarding_ = false;

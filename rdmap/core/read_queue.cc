@@ -44,6 +44,13 @@ Result<MutableBytes> ReadRequester::place(const TaggedHeader& header, std::size_
   return read.work->buffer.bytes().subspan(read.placed, length);
 }
 
+MutableBytes ReadRequester::sink_behind(std::size_t length) const {
+  if (outstanding_.empty()) return {};
+  const Outstanding& read = outstanding_.front();
+  if (length >= read.length - read.placed) return {};
+  return read.work->buffer.bytes().subspan(read.placed + length);
+}
+
 void ReadResponder::Owed::advance(std::size_t n) {
   request.sink_offset += n;
   request.size -= static_cast<std::uint32_t>(n);

@@ -33,6 +33,8 @@ class ReadRequester {
   // Where `length` bytes of this Read Response go: errors ddp_tagged_invalid_stag,
   // ddp_tagged_bounds.
   Result<MutableBytes> place(const TaggedHeader& header, std::size_t length) const;
+  // What is left of the sink behind the next `length` bytes of the oldest read; empty if nothing.
+  MutableBytes sink_behind(std::size_t length) const;
   // They are there; finishes the work with the last of them. Error: rdmap_stream_catastrophic when
   // the response ends before all is there.
   Status deliver(const TaggedHeader& header, std::size_t length);

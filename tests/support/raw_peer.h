@@ -31,7 +31,7 @@ class RawPeer final : public StreamHost {
   // As many bytes at a time as `chunk` and the queue pair's own places allow.
   void give(Bytes bytes, std::size_t chunk = SIZE_MAX) {
     while (!bytes.empty()) {
-      std::array<MutableBytes, 4> places;
+      std::array<MutableBytes, 8> places;
       const std::size_t count = pair_.receive_space(places);
       ASSERT_GT(count, 0u);
       std::size_t given = 0;

@@ -187,29 +187,6 @@ TEST_F(CoreReceiveMarked, MarkersAreTakenOut) {
   EXPECT_TRUE(std::ranges::equal(client().at(Kind::receive, 0).buffer.bytes(), payload));
 }
 
-class CoreReads : public CoreTest {
- protected:
-  // The read's request is out; its sink STag and Tagged Offset, in hexadecimal.
-  void request(std::size_t size) {
-    open_initiator();
-    pair_->post_read({.id = 9, .sink = Buffer::allocate(size), .source = {Stag{0x11111111}, 5}});
-    pair_->flush();
-    const auto ulpdus = peer_->take_ulpdus();
-    ASSERT_EQ(ulpdus.size(), 1u);
-    const std::string text = to_hex(ulpdus[0]);
-    EXPECT_EQ(text.substr(0, 36), "414100000000000000010000000100000000");
-    EXPECT_EQ(text.substr(60),
-              be32_hex(static_cast<std::uint32_t>(size)) + "111111110000000000000005");
-    stag_ = text.substr(36, 8);
-    offset_ = load_be64(ulpdus[0].data() + 22);
-  }
-  std::string response(std::uint64_t at, bool last) {
-    return (last ? "c142" : "8142") + stag_ + be64_hex(offset_ + at);
-  }
-  std::string stag_;
-  std::uint64_t offset_ = 0;
-};
-
 TEST_F(CoreReads, ComeInSegments) {
   request(5);
   peer_->give_fpdu(response(0, false) + "0102");

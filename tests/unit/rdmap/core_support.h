@@ -104,4 +104,27 @@ inline std::string send_header(std::uint32_t msn, std::uint32_t offset = 0, bool
          be32_hex(offset);
 }
 
+class CoreReads : public CoreTest {
+ protected:
+  // The read's request is out; its sink STag and Tagged Offset, in hexadecimal.
+  void request(std::size_t size) {
+    open_initiator();
+    pair_->post_read({.id = 9, .sink = Buffer::allocate(size), .source = {Stag{0x11111111}, 5}});
+    pair_->flush();
+    const auto ulpdus = peer_->take_ulpdus();
+    ASSERT_EQ(ulpdus.size(), 1u);
+    const std::string text = to_hex(ulpdus[0]);
+    EXPECT_EQ(text.substr(0, 36), "414100000000000000010000000100000000");
+    EXPECT_EQ(text.substr(60),
+              be32_hex(static_cast<std::uint32_t>(size)) + "111111110000000000000005");
+    stag_ = text.substr(36, 8);
+    offset_ = load_be64(ulpdus[0].data() + 22);
+  }
+  std::string response(std::uint64_t at, bool last) {
+    return (last ? "c142" : "8142") + stag_ + be64_hex(offset_ + at);
+  }
+  std::string stag_;
+  std::uint64_t offset_ = 0;
+};
+
 }  // namespace openiser::rdmap::core_test
