@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "rdmap/core/segment_length.h"
 #include "rdmap/errors.h"
 
 namespace openiser::rdmap {
@@ -66,9 +67,11 @@ std::size_t FpduReceiver::direct_space(std::span<MutableBytes> into) {
   if (direct_->missing() > 0) {
     into[places++] = direct_->segment.destination.subspan(direct_->placed);
     std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
+    std::size_t length = direct_->segment.length;
     for (MutableBytes rest = placement_.behind(direct_->segment);
          rest.size() >= kDirectPayload && !guess_.full() && into.size() - places > 2;) {
-      const MutableBytes payload = rest.first(std::min(rest.size(), direct_->segment.length));
+      length = guess_length(length, rest.size());
+      const MutableBytes payload = rest.first(length);
       const std::size_t between = trailer + kFpduLengthSize + kTaggedHeaderSize;
       guess_.add(between, payload);
       into[places++] = tail.first(between);
@@ -214,6 +217,12 @@ void FpduReceiver::start_direct(const Segment& segment, Bytes header, Bytes payl
   begin_ += header.size();
 }
 
+// Of the segment behind one of `last` bytes, where `left` bytes are still to come.
+std::size_t FpduReceiver::guess_length(std::size_t last, std::size_t left) const {
+  const std::size_t segments = (left + last - 1) / last;
+  return std::min(left, equal_segments_ ? equal_segment(left, segments) : last);
+}
+
 void FpduReceiver::take_guess() {
   const ResponseGuess::Part& part = guess_.front();
   constexpr std::size_t kHeader = kFpduLengthSize + kTaggedHeaderSize;
@@ -228,6 +237,7 @@ void FpduReceiver::take_guess() {
       return start_direct(*segment, header, payload);
     }
   }
+  equal_segments_ = !equal_segments_;
   const std::size_t size = end_ - begin_;
   end_ = begin_ + guess_.undo(staging_->bytes().subspan(begin_), size, kHeader);
 }

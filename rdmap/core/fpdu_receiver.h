@@ -4,6 +4,9 @@
 // have been checked by then, so nothing outside the memory they name is written even if the CRC
 // turns out wrong. With markers everything goes through the staging buffer.
 //
+// Behind such a payload of an RDMA Read Response more of its FPDUs are received in the same call,
+// if they come as guessed (response_guess.h).
+//
 // A Send that is whole in the staging buffer is lent from there to whoever it is for. What has not
 // come back when the buffer is to be used again makes a second one take its place; until it is back
 // Sends are copied, so there are never more than two.
@@ -78,6 +81,7 @@ class FpduReceiver {
   bool begin_direct();
   std::size_t direct_space(std::span<MutableBytes> into);
   void start_direct(const Segment& segment, Bytes header, Bytes payload);
+  std::size_t guess_length(std::size_t last, std::size_t left) const;
   void take_guess();
   bool direct_complete() const;
   Status finish_direct();
@@ -96,6 +100,7 @@ class FpduReceiver {
   std::vector<std::byte> scratch_;
   std::optional<Direct> direct_;
   ResponseGuess guess_;
+  bool equal_segments_ = true;  // what responses are guessed to come in; else full ones
   RefusedUlpdu refused_;
   bool validated_one_ = false;
   bool discarding_ = false;

@@ -1,4 +1,4 @@
-// What an RDMA Read Response under way goes on with: FPDUs with payloads as large as the last. So
+// What an RDMA Read Response under way goes on with: FPDUs whose sizes follow from the last. So
 // several can be received at once, each payload straight into its place and what lies between two
 // of them staged, before a header has been seen. A guess reaches nothing but the sink of the read,
 // where nothing has been placed yet. One that is wrong is put right: what has come goes into the

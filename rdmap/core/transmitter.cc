@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "rdmap/core/segment_length.h"
 #include "rdmap/errors.h"
 
 namespace openiser::rdmap {
@@ -31,14 +32,12 @@ std::array<Bytes, 2> part_of(const Work& work, std::size_t from, std::size_t len
 }
 
 // Of the next segment, where `left` bytes are to go, at most `room` in each. Full ones, each of
-// which fills a TCP segment (RFC 5044 section 4.5); but where these are large, equal ones, as a
-// small one behind them would have the receiver stage the next message along with it.
+// which fills a TCP segment (RFC 5044 section 4.5); but equal ones where these are large.
 std::size_t segment_length(std::size_t left, std::size_t room) {
   constexpr std::size_t kLarge = 16 << 10;
   if (left <= room || room < kLarge) return std::min(left, room);
   const std::size_t segments = (left + room - 1) / room;
-  const std::size_t equal = (left + segments - 1) / segments;
-  return std::min(room, (equal + 3) / 4 * 4);
+  return std::min(room, equal_segment(left, segments));
 }
 
 }  // namespace

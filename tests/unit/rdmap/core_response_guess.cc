@@ -86,6 +86,34 @@ TEST_F(CoreResponseGuess, NothingIsGuessedBeyondTheReadNorWithoutRoom) {
   expect_read();
 }
 
+TEST_F(CoreResponseGuess, FollowsEqualSegmentsThatDoNotDivideEvenly) {
+  begin(200'020);
+  const ByteVector stream = segments({50'008, 50'004, 50'004, 50'004});
+  peer_->give(Bytes(stream).first(kBeginning));
+  std::array<MutableBytes, 16> into;
+  ASSERT_EQ(pair_->receive_space(into), 8u);
+  for (const std::size_t i : {2u, 4u, 6u}) EXPECT_EQ(into[i].size(), 50'004u);
+  peer_->give(Bytes(stream).subspan(kBeginning));
+  expect_read();
+}
+
+TEST_F(CoreResponseGuess, LearnsHowThePeerCutsItsResponses) {
+  const std::vector<std::size_t> full = {50'000, 50'000, 50'000, 20'000};
+  begin(170'000);
+  give_after_the_beginning(segments(full));
+  expect_read();
+  client().completions.clear();
+  ask(170'000, 2);
+  const ByteVector stream = segments(full);
+  peer_->give(Bytes(stream).first(kBeginning));
+  std::array<MutableBytes, 16> into;
+  ASSERT_EQ(pair_->receive_space(into), 8u);
+  EXPECT_EQ(into[2].size(), 50'000u);
+  EXPECT_EQ(into[6].size(), 20'000u);
+  peer_->give(Bytes(stream).subspan(kBeginning));
+  expect_read();
+}
+
 TEST_F(CoreResponseGuess, TheStreamMayBeCutAnywhere) {
   constexpr std::size_t kFpdu = kSegment + kBetween;
   for (std::size_t boundary = kFpdu; boundary <= 3 * kFpdu; boundary += kFpdu) {

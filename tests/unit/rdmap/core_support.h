@@ -109,12 +109,16 @@ class CoreReads : public CoreTest {
   // The read's request is out; its sink STag and Tagged Offset, in hexadecimal.
   void request(std::size_t size) {
     open_initiator();
+    ask(size, 1);
+  }
+  // The same on the open connection; `msn` counts the requests.
+  void ask(std::size_t size, std::uint32_t msn) {
     pair_->post_read({.id = 9, .sink = Buffer::allocate(size), .source = {Stag{0x11111111}, 5}});
     pair_->flush();
     const auto ulpdus = peer_->take_ulpdus();
     ASSERT_EQ(ulpdus.size(), 1u);
     const std::string text = to_hex(ulpdus[0]);
-    EXPECT_EQ(text.substr(0, 36), "414100000000000000010000000100000000");
+    EXPECT_EQ(text.substr(0, 36), "41410000000000000001" + be32_hex(msn) + "00000000");
     EXPECT_EQ(text.substr(60),
               be32_hex(static_cast<std::uint32_t>(size)) + "111111110000000000000005");
     stag_ = text.substr(36, 8);
