@@ -169,11 +169,11 @@ struct Limits {
                                   << 20;  // bytes of data buffers a session may hold
   // Bytes of payload a session has under way each way before another transfer is begun.
   std::uint64_t transfer_window = std::uint64_t{1} << 20;
-  std::uint32_t login_timeout = 15;       // seconds
-  std::uint32_t nop_interval = 30;        // seconds; 0: never
-  std::uint32_t nop_timeout = 30;         // seconds
-  std::uint32_t idle_timeout = 0;         // seconds without a command; 0: never
-  std::uint32_t drain_timeout = 10;       // seconds at SIGTERM
+  std::uint32_t login_timeout = 15;  // seconds
+  std::uint32_t nop_interval = 30;   // seconds; 0: never
+  std::uint32_t nop_timeout = 30;    // seconds
+  std::uint32_t idle_timeout = 0;    // seconds without a command; 0: never
+  std::uint32_t drain_timeout = 10;  // seconds at SIGTERM
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
