@@ -227,9 +227,11 @@ void FpduReceiver::take_guess() {
   const ResponseGuess::Part& part = guess_.front();
   constexpr std::size_t kHeader = kFpduLengthSize + kTaggedHeaderSize;
   const Bytes header = staged().first(kHeader);
-  if (decoder_.ulpdu_size(header) == kTaggedHeaderSize + part.payload.size()) {
-    const auto segment =
-        placement_.admit(header.subspan(kFpduLengthSize), decoder_.ulpdu_size(header));
+  const Bytes ddp_header = header.subspan(kFpduLengthSize);
+  const std::size_t ulpdu_size = kTaggedHeaderSize + part.payload.size();
+  // An untagged header is longer than what is there of it.
+  if (is_tagged(ddp_header) && decoder_.ulpdu_size(header) == ulpdu_size) {
+    const auto segment = placement_.admit(ddp_header, ulpdu_size);
     if (segment && segment->row->opcode == Opcode::read_response &&
         segment->destination.data() == part.payload.data()) {
       const Bytes payload = part.payload.first(part.came);

@@ -162,6 +162,21 @@ TEST_F(CoreResponseGuess, SendsMayComeBetweenSegments) {
   }
 }
 
+// Its ULPDU is as large as the one that was guessed.
+TEST_F(CoreResponseGuess, ASendOfTheSizeOfASegmentIsNotTakenForOne) {
+  begin(4 * kSegment);
+  receive(kSegment);
+  ByteVector stream = segment(0, kSegment);
+  stream = stream + peer_->fpdu(hex(send_header(1)) + noise(kSegment - 4, 7));
+  for (std::size_t at = kSegment; at < 4 * kSegment; at += kSegment)
+    stream = stream + segment(at, kSegment);
+  give_after_the_beginning(stream);
+  expect_read();
+  ASSERT_EQ(client().count(Kind::receive), 1u);
+  EXPECT_TRUE(
+      std::ranges::equal(client().at(Kind::receive, 0).buffer.bytes(), noise(kSegment - 4, 7)));
+}
+
 TEST_F(CoreResponseGuess, AWrongCrcIsFoundInEachOfThem) {
   constexpr std::size_t kFpdu = kSegment + kBetween;
   for (const std::size_t wrong : {kFpdu + 30'000, 2 * kFpdu + 5, 3 * kFpdu - 1, 4 * kFpdu - 2}) {
