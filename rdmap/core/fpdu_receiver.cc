@@ -66,23 +66,28 @@ std::size_t FpduReceiver::direct_space(std::span<MutableBytes> into) {
   MutableBytes tail = staging_->bytes().subspan(end_);
   if (direct_->missing() > 0) {
     into[places++] = direct_->segment.destination.subspan(direct_->placed);
-    std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
-    std::size_t length = direct_->segment.length;
-    for (MutableBytes rest = placement_.behind(direct_->segment);
-         rest.size() >= kDirectPayload && !guess_.full() && into.size() - places > 2;) {
-      length = guess_length(length, rest.size());
-      const MutableBytes payload = rest.first(length);
-      const std::size_t between = trailer + kFpduLengthSize + kTaggedHeaderSize;
-      guess_.add(between, payload);
-      into[places++] = tail.first(between);
-      into[places++] = payload;
-      tail = tail.subspan(between);
-      rest = rest.subspan(payload.size());
-      trailer = fpdu_trailer_size(kTaggedHeaderSize + payload.size());
-    }
+    places += guess_space(into.subspan(places), tail);
     if (places == into.size()) return places;
   }
   into[places++] = tail.first(kBehindDirect);
+  return places;
+}
+
+// Leaves one place. What lies between two payloads is taken off `tail`.
+std::size_t FpduReceiver::guess_space(std::span<MutableBytes> into, MutableBytes& tail) {
+  std::size_t places = 0;
+  std::size_t length = direct_->segment.length;
+  MutableBytes rest = placement_.behind(direct_->segment);
+  while (rest.size() >= kDirectPayload && !guess_.full() && into.size() - places > 2) {
+    const std::size_t trailer = fpdu_trailer_size(kTaggedHeaderSize + length);
+    const std::size_t between = trailer + kFpduLengthSize + kTaggedHeaderSize;
+    length = guess_length(length, rest.size());
+    into[places++] = tail.first(between);
+    into[places++] = rest.first(length);
+    guess_.add(between, rest.first(length));
+    tail = tail.subspan(between);
+    rest = rest.subspan(length);
+  }
   return places;
 }
 

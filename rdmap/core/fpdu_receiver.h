@@ -80,6 +80,7 @@ class FpduReceiver {
   bool may_lend(const Segment& segment) const;
   bool begin_direct();
   std::size_t direct_space(std::span<MutableBytes> into);
+  std::size_t guess_space(std::span<MutableBytes> into, MutableBytes& tail);
   void start_direct(const Segment& segment, Bytes header, Bytes payload);
   std::size_t guess_length(std::size_t last, std::size_t left) const;
   void take_guess();
