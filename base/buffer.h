@@ -116,6 +116,9 @@ class BufferPool {
  public:
   // `limit`: bytes that may be out at one time; take() beyond it gives an empty Buffer.
   explicit BufferPool(std::size_t limit = SIZE_MAX);
+  // A limit on what is taken of `source`, which has the memory: what one user gives back is still
+  // in the cache for the next. `source` outlives the pool; leases may outlive both.
+  BufferPool(BufferPool& source, std::size_t limit);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
@@ -123,13 +126,13 @@ class BufferPool {
   // A lease whose window is exactly `size` bytes (its block may be larger); contents are undefined.
   // Empty when the limit is reached or size exceeds 16 MiB.
   Buffer take(std::size_t size);
-  // Gives back to the system what is kept and not needed now.
+  // Gives back to the system what is kept and not needed now; a pool with a source keeps nothing.
   void trim();
   // Bytes out on lease now (whole blocks).
   std::size_t outstanding() const;
 
   // `watcher` hears of the pieces there are now, and of all that come and go until unwatch(), which
-  // comes before the pool's end.
+  // comes before the pool's end. Not of a pool with a source.
   void watch(PoolWatcher& watcher);
   void unwatch(PoolWatcher& watcher) noexcept;
 

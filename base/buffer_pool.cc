@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/slab.h"
 
@@ -156,48 +157,25 @@ std::array<Class, sizeof...(kIndex)> classes_of(Pieces& pieces, std::index_seque
   return {((void)kIndex, Class(pieces))...};
 }
 
-}  // namespace
-
-// Owns the blocks, and itself from the time its pool is gone until the last lease is.
-class BufferPool::Core final : public BufferOwner {
+// The memory of a pool, by size class.
+class Blocks {
  public:
-  explicit Core(std::size_t limit) : limit_(limit) {}
-
-  Buffer take(std::size_t size) {
-    const int order = order_of(size);
-    if (order > kMaxOrder) return {};
-    const std::size_t block_size = std::size_t{1} << order;
-    if (block_size > limit_ - outstanding_) return {};
-    std::byte* const block = is_small(order) ? small_[order - kMinOrder].take(block_size)
-                                             : large_[order - kFirstLarge].take(block_size);
-    outstanding_ += block_size;
-    Buffer buffer(block, block_size, this);
-    buffer.resize(size);
-    return buffer;
+  std::byte* take(int order) {
+    const std::size_t size = std::size_t{1} << order;
+    return is_small(order) ? small_[order - kMinOrder].take(size)
+                           : large_[order - kFirstLarge].take(size);
   }
-
-  void release(std::byte* block, std::size_t capacity) noexcept override {
-    outstanding_ -= capacity;
-    const int order = order_of(capacity);
+  void release(std::byte* block, int order) noexcept {
     if (is_small(order)) {
       small_[order - kMinOrder].release(block);
     } else {
-      large_[order - kFirstLarge].release(block, capacity);
+      large_[order - kFirstLarge].release(block, std::size_t{1} << order);
     }
-    if (abandoned_) trim();
-    if (abandoned_ && outstanding_ == 0) delete this;
   }
-
   void trim() noexcept {
     for (SlabClass& each : small_) each.trim();
     for (LargeClass& each : large_) each.trim();
   }
-  void abandon() {
-    trim();
-    abandoned_ = true;
-    if (outstanding_ == 0) delete this;
-  }
-  std::size_t outstanding() const { return outstanding_; }
   Pieces& pieces() { return pieces_; }
 
  private:
@@ -209,12 +187,71 @@ class BufferPool::Core final : public BufferOwner {
       classes_of<SlabClass>(pieces_, std::make_index_sequence<kFirstLarge - kMinOrder>());
   std::array<LargeClass, kMaxOrder - kFirstLarge + 1> large_ =
       classes_of<LargeClass>(pieces_, std::make_index_sequence<kMaxOrder - kFirstLarge + 1>());
+};
+
+}  // namespace
+
+// Lives from the time its pool is made until that is gone and the last lease has come back. What
+// is taken of it through another core is on lease here too.
+class BufferPool::Core final : public BufferOwner {
+ public:
+  explicit Core(std::size_t limit) : limit_(limit), blocks_(std::make_unique<Blocks>()) {}
+  Core(std::size_t limit, Core& source) : limit_(limit), source_(&source) {}
+
+  Buffer take(std::size_t size) {
+    const int order = order_of(size);
+    if (order > kMaxOrder) return {};
+    std::byte* const block = take_block(order);
+    if (!block) return {};
+    Buffer buffer(block, std::size_t{1} << order, this);
+    buffer.resize(size);
+    return buffer;
+  }
+
+  void release(std::byte* block, std::size_t capacity) noexcept override {
+    outstanding_ -= capacity;
+    if (source_) {
+      source_->release(block, capacity);
+    } else {
+      blocks_->release(block, order_of(capacity));
+    }
+    if (abandoned_) trim();
+    if (abandoned_ && outstanding_ == 0) delete this;
+  }
+
+  void trim() noexcept {
+    if (blocks_) blocks_->trim();
+  }
+  void abandon() {
+    trim();
+    abandoned_ = true;
+    if (outstanding_ == 0) delete this;
+  }
+  std::size_t outstanding() const { return outstanding_; }
+  Pieces& pieces() {
+    ISER_ASSERT(blocks_);
+    return blocks_->pieces();
+  }
+
+ private:
+  std::byte* take_block(int order) {
+    const std::size_t size = std::size_t{1} << order;
+    if (size > limit_ - outstanding_) return nullptr;
+    std::byte* const block = source_ ? source_->take_block(order) : blocks_->take(order);
+    if (block) outstanding_ += size;
+    return block;
+  }
+
   std::size_t limit_;
+  std::unique_ptr<Blocks> blocks_;  // or
+  Core* source_ = nullptr;
   std::size_t outstanding_ = 0;
   bool abandoned_ = false;
 };
 
 BufferPool::BufferPool(std::size_t limit) : core_(new Core(limit)) {}
+BufferPool::BufferPool(BufferPool& source, std::size_t limit)
+    : core_(new Core(limit, *source.core_)) {}
 BufferPool::~BufferPool() {
   core_->abandon();
 }

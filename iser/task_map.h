@@ -1,5 +1,6 @@
 // The mappings of RFC 7145 section 1.5.1: Initiator Task Tag to STags. A hash table with open
-// addressing: no allocation a task. Tags are of the peer's choosing at the target, so the number of
+// addressing: no allocation a task, but as it grows to the most there ever were at one time; a
+// larger one would only be more for the cache. Tags are of the peer's choosing at the target, so the number of
 // entries is bounded by whoever inserts.
 #pragma once
 
@@ -12,12 +13,6 @@ namespace openiser::iser {
 template <class T>
 class TaskMap {
  public:
-  explicit TaskMap(std::size_t expected = 64) {
-    std::size_t slots = 16;
-    while (slots < 2 * expected) slots *= 2;
-    slots_.resize(slots);
-  }
-
   std::size_t size() const { return size_; }
 
   // Null if there is none. Valid until the next insert or erase.
@@ -95,7 +90,7 @@ class TaskMap {
     }
   }
 
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_ = std::vector<Slot>(16);
   std::size_t size_ = 0;
 };
 

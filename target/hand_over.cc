@@ -122,7 +122,7 @@ void ServerConnection::start_session(iscsi::Datamover& datamover, const char* wi
   ticket_.set_wire(wire);
   recorder_.emplace(datamover, context_.loop);
   session_ = iscsi::TargetSession::create(p, *recorder_, nexus_.get(), *this,
-                                          session_limits(context_.config.limits));
+                                          session_limits(context_.config.limits), &context_.pool);
   log::info("session", who() + ": " + p.initiator_name + " logged in " +
                            (nexus_ ? "to " + p.target_name : "for discovery") + ", " + wire +
                            (p.user.empty() ? "" : ", as user " + p.user));

@@ -51,10 +51,11 @@ class TagTable {
 
  private:
   static Hook& hook(Entry& entry) { return entry; }
-  // Tags are counters, addresses or indices with flags in high bits: mix, then take the top.
+  // Tags are counters, addresses or indices with flags in high bits: mix, then take the top. Eight
+  // in a row share a cache line.
   std::size_t index(std::uint32_t tag) const {
-    const std::uint32_t mixed = tag * 0x9e3779b1u;
-    return mixed >> (32 - std::countr_zero(buckets_.size()));
+    const std::uint32_t mixed = (tag >> 3) * 0x9e3779b1u;
+    return (mixed >> (32 - std::countr_zero(buckets_.size()))) ^ (tag & 7);
   }
 
   std::vector<Entry*> buckets_;

@@ -29,16 +29,17 @@ std::optional<Time> earlier(std::optional<Time> a, std::optional<Time> b) {
 
 std::unique_ptr<TargetSession> TargetSession::create(const Parameters& parameters,
                                                      Datamover& datamover, TaskHandler* handler,
-                                                     SessionHost& host,
-                                                     TargetSessionLimits limits) {
-  auto session = std::make_unique<TargetSessionImpl>(parameters, datamover, handler, host, limits);
+                                                     SessionHost& host, TargetSessionLimits limits,
+                                                     BufferPool* pool) {
+  auto session =
+      std::make_unique<TargetSessionImpl>(parameters, datamover, handler, host, limits, pool);
   datamover.set_client(session.get());
   return session;
 }
 
 TargetSessionImpl::TargetSessionImpl(const Parameters& parameters, Datamover& datamover,
                                      TaskHandler* handler, SessionHost& host,
-                                     TargetSessionLimits limits)
+                                     TargetSessionLimits limits, BufferPool* pool)
     : parameters_(parameters),
       datamover_(datamover),
       handler_(handler),
@@ -46,7 +47,7 @@ TargetSessionImpl::TargetSessionImpl(const Parameters& parameters, Datamover& da
       limits_(limits),
       window_(parameters.next_cmd_sn, std::max(limits.command_window, 1u), parameters.max_cmd_sn),
       sender_(datamover, window_, parameters.next_stat_sn),
-      pool_(limits.buffer_bytes),
+      pool_(pool ? BufferPool(*pool, limits.buffer_bytes) : BufferPool(limits.buffer_bytes)),
       management_(*this),
       text_([this](Bytes request) {
         auto answer = answer_text(request, parameters_, [this](const std::string& name) {

@@ -132,10 +132,12 @@ struct TargetSessionLimits {
 
 class TargetSession : public DatamoverClient {
  public:
-  // `handler` is null for a discovery session. `datamover` and `host` outlive the session.
+  // `handler` is null for a discovery session. `datamover` and `host` outlive the session, as does
+  // `pool`, which data buffers are taken of; null: the session has memory of its own.
   static std::unique_ptr<TargetSession> create(const Parameters& parameters, Datamover& datamover,
                                                TaskHandler* handler, SessionHost& host,
-                                               TargetSessionLimits limits = {});
+                                               TargetSessionLimits limits = {},
+                                               BufferPool* pool = nullptr);
   virtual ~TargetSession() = default;
 
   // Ends the session: every task is aborted and released, then session_ended(why). `ask_first`: an

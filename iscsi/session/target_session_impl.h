@@ -31,7 +31,7 @@ class TargetSessionImpl final : public TargetSession,
                                 private TaskManagementHost {
  public:
   TargetSessionImpl(const Parameters& parameters, Datamover& datamover, TaskHandler* handler,
-                    SessionHost& host, TargetSessionLimits limits);
+                    SessionHost& host, TargetSessionLimits limits, BufferPool* pool);
 
   // --- TargetSession ---
   void end(ErrorCode why) override;

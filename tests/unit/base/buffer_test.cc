@@ -52,6 +52,47 @@ TEST(BufferPool, MayDieBeforeItsLeases) {
   survivor.reset();  // the address sanitizer sees a leak or a double free here
 }
 
+TEST(BufferPool, WithASourceSharesItsBlocksAndHasALimitOfItsOwn) {
+  BufferPool source;
+  BufferPool one(source, 8192);
+  BufferPool other(source, 4096);
+  Buffer first = one.take(4000);
+  const std::byte* const where = first.data();
+  Buffer second = one.take(4096);
+  EXPECT_FALSE(one.take(1));
+  EXPECT_EQ(one.outstanding(), 8192u);
+  EXPECT_EQ(source.outstanding(), 8192u);
+  EXPECT_TRUE(other.take(4096));
+  EXPECT_EQ(other.outstanding(), 0u);
+  first.reset();
+  EXPECT_EQ(one.outstanding(), 4096u);
+  Buffer third = other.take(4096);
+  EXPECT_EQ(third.data(), where);
+  EXPECT_FALSE(other.take(1));
+}
+
+TEST(BufferPool, WithASourceHasNoMoreThanThat) {
+  BufferPool source(4096);
+  BufferPool pool(source, 8192);
+  Buffer all = pool.take(4096);
+  EXPECT_TRUE(all);
+  EXPECT_FALSE(pool.take(1));
+  EXPECT_EQ(pool.outstanding(), 4096u);
+  all.reset();
+  EXPECT_TRUE(pool.take(1));
+}
+
+TEST(BufferPool, LeasesMayOutliveItAndItsSource) {
+  Buffer survivor;
+  {
+    BufferPool source;
+    BufferPool pool(source, 8192);
+    survivor = pool.take(5000);
+  }
+  survivor.bytes()[4999] = std::byte{7};
+  survivor.reset();
+}
+
 class NotingWatcher final : public PoolWatcher {
  public:
   void memory_came(MutableBytes piece) override { pieces.push_back(piece); }

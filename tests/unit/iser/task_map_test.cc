@@ -54,7 +54,7 @@ TEST(TaskMap, ClearLetsGoOfEverything) {
 TEST(TaskMap, BehavesAsAMapUnderRandomUse) {
   std::mt19937 random(4711);
   for (const std::uint32_t tags : {8U, 40U, 1000U}) {
-    TaskMap<std::uint32_t> map(4);
+    TaskMap<std::uint32_t> map;
     std::map<std::uint32_t, std::uint32_t> model;
     for (int i = 0; i < 20000; ++i) {
       const std::uint32_t tag = (random() % tags) * 0x01000001U;
