@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/thread_spares.h"
+
 namespace openiser {
 
-// Like a std::deque of which only the ends move, but emptied blocks are kept and filled again: two
-// of them, as many as a queue needs that is filled and emptied by turns.
+// Like a std::deque of which only the ends move, but emptied blocks are kept by the thread, for the
+// next queue of the same kind to fill. An empty queue has none.
 template <class T, std::size_t kBlock = 64>
 class Fifo {
  public:
@@ -39,8 +40,7 @@ class Fifo {
   void pop_front() {
     std::destroy_at(place(first_));
     --size_;
-    if (++first_ == kBlock) drop_block();
-    if (size_ == 0) first_ = 0;
+    if (++first_ == kBlock || size_ == 0) drop_block();
   }
   void clear() {
     while (!empty()) pop_front();
@@ -50,26 +50,23 @@ class Fifo {
   struct Block {
     alignas(T) std::byte memory[sizeof(T) * kBlock];
   };
+  using Spares = ThreadSpares<std::unique_ptr<Block>>;
 
   T* place(std::size_t at) const {
     return reinterpret_cast<T*>(blocks_[at / kBlock]->memory) + at % kBlock;
   }
   void add_block() {
-    if (spare_.empty()) {
-      blocks_.push_back(std::make_unique_for_overwrite<Block>());
-    } else {
-      blocks_.push_back(std::move(spare_.back()));
-      spare_.pop_back();
-    }
+    std::unique_ptr<Block> block = Spares::take();
+    blocks_.push_back(block ? std::move(block) : std::make_unique_for_overwrite<Block>());
   }
+  // The first, which has no element.
   void drop_block() {
-    if (spare_.size() < 2) spare_.push_back(std::move(blocks_.front()));
-    blocks_.pop_front();
+    Spares::give(std::move(blocks_.front()));
+    blocks_.erase(blocks_.begin());
     first_ = 0;
   }
 
-  std::deque<std::unique_ptr<Block>> blocks_;
-  std::vector<std::unique_ptr<Block>> spare_;
+  std::vector<std::unique_ptr<Block>> blocks_;
   std::size_t first_ = 0;  // in the first block
   std::size_t size_ = 0;
 };

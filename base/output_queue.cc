@@ -1,44 +1,50 @@
 #include "base/output_queue.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/assert.h"
 
 namespace openiser {
 
-std::byte* OutputQueue::arena_space(std::size_t n) {
-  if (chunks_.empty() || chunk_used_ + n > chunks_.back().second.size()) {
-    if (n <= kChunk && !spare_.empty()) {
-      chunks_.emplace_back(end_, std::move(spare_.back()));
-      spare_.pop_back();
-    } else {
-      chunks_.emplace_back(end_, Buffer::allocate(std::max(n, kChunk)));
-    }
-    chunk_used_ = 0;
-  }
-  std::byte* space = chunks_.back().second.data() + chunk_used_;
-  chunk_used_ += n;
-  chunks_.back().first = end_ + n;
-  return space;
+void OutputQueue::add_chunk() {
+  std::unique_ptr<Chunk> chunk = Spares::take();
+  chunks_.push_back({end_, chunk ? std::move(chunk) : std::make_unique_for_overwrite<Chunk>()});
+  chunk_used_ = 0;
+}
+
+// The first `n`.
+void OutputQueue::drop_chunks(std::size_t n) {
+  const auto begin = chunks_.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(n);
+  for (auto each = begin; each != end; ++each) Spares::give(std::move(each->memory));
+  chunks_.erase(begin, end);
 }
 
 MutableBytes OutputQueue::append_space(std::size_t n) {
-  std::byte* space = arena_space(n);
+  if (n > room()) add_chunk();
+  const MutableBytes space = MutableBytes(chunks_.back().memory->bytes).subspan(chunk_used_, n);
+  chunk_used_ += n;
   end_ += n;
+  chunks_.back().until = end_;
   if (!pieces_.empty()) {
     Piece& last = pieces_.back();
-    if (!last.reference && last.bytes.data() + last.bytes.size() == space) {
+    if (!last.reference && last.bytes.data() + last.bytes.size() == space.data()) {
       last.bytes = {last.bytes.data(), last.bytes.size() + n};
-      return {space, n};
+      return space;
     }
   }
-  pieces_.push_back({{space, n}, false});
-  return {space, n};
+  pieces_.push_back({space, false});
+  return space;
 }
 
 void OutputQueue::append_copy(Bytes bytes) {
-  if (bytes.empty()) return;
-  std::memcpy(append_space(bytes.size()).data(), bytes.data(), bytes.size());
+  while (!bytes.empty()) {
+    if (room() == 0) add_chunk();
+    const Bytes part = bytes.first(std::min(bytes.size(), room()));
+    std::memcpy(append_space(part.size()).data(), part.data(), part.size());
+    bytes = bytes.subspan(part.size());
+  }
 }
 
 void OutputQueue::append_reference(Bytes bytes) {
@@ -65,13 +71,9 @@ void OutputQueue::consume(std::size_t n) {
     n -= first.bytes.size();
     pieces_.pop_front();
   }
-  while (chunks_.size() > 1 && chunks_.front().first <= sent_) {
-    Buffer& chunk = chunks_.front().second;
-    if (chunk.size() == kChunk && spare_.size() < 4) spare_.push_back(std::move(chunk));
-    chunks_.pop_front();
-  }
-  while (!copies_.empty() && copies_.front().first <= sent_) copies_.pop_front();
-  if (empty()) chunk_used_ = 0;
+  const auto in_use = [this](const auto& each) { return each.until > sent_; };
+  drop_chunks(static_cast<std::size_t>(std::ranges::find_if(chunks_, in_use) - chunks_.begin()));
+  copies_.erase(copies_.begin(), std::ranges::find_if(copies_, in_use));
 }
 
 void OutputQueue::detach(Bytes memory) {
@@ -84,8 +86,8 @@ void OutputQueue::detach(Bytes memory) {
       continue;
     // Copies live until all that is queued now is sent: simple, and only aborted tasks come this
     // way.
-    copies_.emplace_back(end_, Buffer::copy_of(piece.bytes));
-    piece = {copies_.back().second.bytes(), true};
+    copies_.push_back({end_, Buffer::copy_of(piece.bytes)});
+    piece = {copies_.back().memory.bytes(), true};
   }
 }
 
@@ -93,8 +95,7 @@ void OutputQueue::clear() {
   pieces_.clear();
   copies_.clear();
   sent_ = end_;
-  while (chunks_.size() > 1) chunks_.pop_front();
-  chunk_used_ = 0;
+  drop_chunks(chunks_.size());
 }
 
 }  // namespace openiser

@@ -2,14 +2,16 @@
 // lies. Payload leases ride along and come back when their bytes are sent.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/fifo.h"
+#include "base/thread_spares.h"
 
 namespace openiser {
 
@@ -43,16 +45,26 @@ class OutputQueue {
     Bytes bytes;
     bool reference;
   };
-  static constexpr std::size_t kChunk = 16384;
+  // What is copied lies in these.
+  struct Chunk {
+    std::array<std::byte, 16384> bytes;
+  };
+  using Spares = ThreadSpares<std::unique_ptr<Chunk>>;
+  // Memory of the queue's own, and the end() of its last use.
+  template <class Memory>
+  struct Used {
+    std::uint64_t until;
+    Memory memory;
+  };
 
-  std::byte* arena_space(std::size_t n);
+  std::size_t room() const { return chunks_.empty() ? 0 : sizeof(Chunk) - chunk_used_; }
+  void add_chunk();
+  void drop_chunks(std::size_t n);
 
   Fifo<Piece> pieces_;
-  std::deque<std::pair<std::uint64_t, Buffer>>
-      chunks_;  // arena blocks with the end() of their last use
-  std::deque<std::pair<std::uint64_t, Buffer>> copies_;  // made by detach(), likewise
-  std::vector<Buffer> spare_;
-  std::size_t chunk_used_ = 0;
+  std::vector<Used<std::unique_ptr<Chunk>>> chunks_;
+  std::vector<Used<Buffer>> copies_;  // made by detach()
+  std::size_t chunk_used_ = 0;        // of the last
   std::uint64_t end_ = 0;
   std::uint64_t sent_ = 0;
 };

@@ -23,7 +23,7 @@ constexpr int kFullReadsAfterShort = 64;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
 // Copying less than this costs no more than lending it.
-constexpr std::size_t kLentPayload = 1024;
+constexpr std::size_t kLentPayload = 1;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
 // payload, most likely large too, should be placed directly in turn.
 constexpr std::size_t kBehindDirect = 1024;
