@@ -50,15 +50,12 @@ class Fifo {
   struct Block {
     alignas(T) std::byte memory[sizeof(T) * kBlock];
   };
-  using Spares = ThreadSpares<std::unique_ptr<Block>>;
+  using Spares = ThreadSpares<Block>;
 
   T* place(std::size_t at) const {
     return reinterpret_cast<T*>(blocks_[at / kBlock]->memory) + at % kBlock;
   }
-  void add_block() {
-    std::unique_ptr<Block> block = Spares::take();
-    blocks_.push_back(block ? std::move(block) : std::make_unique_for_overwrite<Block>());
-  }
+  void add_block() { blocks_.push_back(Spares::take()); }
   // The first, which has no element.
   void drop_block() {
     Spares::give(std::move(blocks_.front()));

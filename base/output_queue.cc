@@ -8,8 +8,7 @@
 namespace openiser {
 
 void OutputQueue::add_chunk() {
-  std::unique_ptr<Chunk> chunk = Spares::take();
-  chunks_.push_back({end_, chunk ? std::move(chunk) : std::make_unique_for_overwrite<Chunk>()});
+  chunks_.push_back({end_, Spares::take()});
   chunk_used_ = 0;
 }
 

@@ -49,7 +49,7 @@ class OutputQueue {
   struct Chunk {
     std::array<std::byte, 16384> bytes;
   };
-  using Spares = ThreadSpares<std::unique_ptr<Chunk>>;
+  using Spares = ThreadSpares<Chunk>;
   // Memory of the queue's own, and the end() of its last use.
   template <class Memory>
   struct Used {

@@ -3,38 +3,39 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace openiser {
 
-// `Item` owns a piece of memory and is false when it has none. Of each kind a thread keeps `kMost`.
-template <class Item, std::size_t kMost = 64>
+// Of each kind of object a thread keeps `kMost`, in whatever state they are given.
+template <class T, std::size_t kMost = 64>
 class ThreadSpares {
  public:
-  // An empty item if there is none.
-  static Item take() {
-    if (ended_ || list().items.empty()) return {};
-    Item item = std::move(list().items.back());
-    list().items.pop_back();
-    return item;
+  // A new one, default-initialised, if there is none to be had.
+  static std::unique_ptr<T> take() {
+    if (ended_ || list().spares.empty()) return std::make_unique_for_overwrite<T>();
+    std::unique_ptr<T> spare = std::move(list().spares.back());
+    list().spares.pop_back();
+    return spare;
   }
-  static void give(Item item) {
-    if (!ended_ && list().items.size() < kMost) list().items.push_back(std::move(item));
+  static void give(std::unique_ptr<T> spare) {
+    if (!ended_ && list().spares.size() < kMost) list().spares.push_back(std::move(spare));
   }
 
  private:
   struct List {
-    List() { items.reserve(kMost); }
+    List() { spares.reserve(kMost); }
     ~List() { ended_ = true; }
-    std::vector<Item> items;
+    std::vector<std::unique_ptr<T>> spares;
   };
   static List& list() {
     thread_local List list;
     return list;
   }
   // The thread's end is at hand: there may still be users of static storage.
-  static inline thread_local bool ended_ = false;
+  constinit static inline thread_local bool ended_ = false;
 };
 
 }  // namespace openiser

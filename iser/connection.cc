@@ -42,7 +42,7 @@ Connection::FullFeature::FullFeature(const iscsi::Parameters& negotiated, const 
       sent_unexpected(settings.role, negotiated.peer_max_outstanding_unexpected_pdus),
       received_unexpected(settings.role == Role::target ? Role::initiator : Role::target,
                           negotiated.own_max_outstanding_unexpected_pdus),
-      initiator_tasks(queue_pair),
+      initiator_tasks(queue_pair, settings.role == Role::initiator ? settings.command_window : 0),
       target_tasks(negotiated, base_offset,
                    settings.role == Role::target ? most_tasks(settings) : 0) {}
 

@@ -14,7 +14,8 @@ namespace openiser::iser {
 
 class InitiatorTasks {
  public:
-  explicit InitiatorTasks(rdmap::QueuePair& queue_pair) : queue_pair_(queue_pair) {}
+  InitiatorTasks(rdmap::QueuePair& queue_pair, std::size_t expected)
+      : queue_pair_(queue_pair), tasks_(expected) {}
 
   // A SCSI Command, or TASK REASSIGN of the task `initiator_task_tag`, is about to be sent: opens
   // its memory (null: it has none) and gives what the iSER header advertises. STags the task had

@@ -37,7 +37,8 @@ TargetTasks::TargetTasks(const iscsi::Parameters& parameters, BaseOffset base_of
     : initial_r2t_(parameters.initial_r2t),
       first_burst_length_(parameters.first_burst_length),
       base_offset_(base_offset),
-      limit_(limit) {}
+      limit_(limit),
+      tasks_(limit / 4) {}
 
 ErrorCode TargetTasks::open(const iscsi::ControlPdu& command, const ControlHeader& header) {
   const iscsi::Bhs& bhs = command.bhs;

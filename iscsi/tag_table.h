@@ -41,6 +41,12 @@ class TagTable {
   }
   std::size_t size() const { return size_; }
 
+  // Those that are in it now.
+  std::vector<Entry*> all() const {
+    std::vector<Entry*> entries;
+    for_each([&entries](Entry& entry) { entries.push_back(&entry); });
+    return entries;
+  }
   // `visit` may not change the table.
   template <class Visit>
   void for_each(Visit&& visit) const {
