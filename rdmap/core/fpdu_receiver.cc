@@ -22,8 +22,6 @@ constexpr int kFullReads = 3;
 constexpr int kFullReadsAfterShort = 64;
 // From this payload on, placing directly saves more than the read of its own costs.
 constexpr std::size_t kDirectPayload = 16 << 10;
-// Copying less than this costs no more than lending it.
-constexpr std::size_t kLentPayload = 1;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
 // payload, most likely large too, should be placed directly in turn.
 constexpr std::size_t kBehindDirect = 1024;
@@ -187,7 +185,7 @@ Status FpduReceiver::handle(Bytes ulpdu) {
 
 // With markers the ULPDU is not in the staging buffer.
 bool FpduReceiver::may_lend(const Segment& segment) const {
-  return segment.length >= kLentPayload && segment.is_whole_send() && !decoder_.markers() &&
+  return segment.length > 0 && segment.is_whole_send() && !decoder_.markers() &&
          !(spare_ && spare_->lent());
 }
 

@@ -47,11 +47,15 @@ TEST_F(CoreLending, APostedBufferComesBackBesideTheMessage) {
   expect_intact();
 }
 
-TEST_F(CoreLending, AShortOneIsCopied) {
+TEST_F(CoreLending, ButForAnEmptyOneHoweverShort) {
   receive(4096);
-  peer_->give(peer_->fpdu(hex(send_header(1)) + noise(1023)));
-  EXPECT_FALSE(is_lent(1));
-  EXPECT_TRUE(std::ranges::equal(received(1).buffer.bytes(), noise(1023)));
+  peer_->give(peer_->fpdu(hex(send_header(1)) + noise(1)));
+  EXPECT_TRUE(is_lent(1));
+  EXPECT_TRUE(std::ranges::equal(received(1).buffer.bytes(), noise(1)));
+  receive(4096);
+  peer_->give(peer_->fpdu(hex(send_header(2))));
+  EXPECT_FALSE(is_lent(2));
+  EXPECT_TRUE(received(2).buffer.empty());
 }
 
 TEST_F(CoreLending, OneInSegmentsIsCopied) {
