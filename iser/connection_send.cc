@@ -114,14 +114,19 @@ void Connection::post_control(ControlPdu pdu, const iscsi::TaskMemory* memory) {
 // RFC 7145 sections 7.3.1 and 7.3.3.
 Result<ControlHeader> Connection::prepare_request(const ControlPdu& pdu,
                                                   const iscsi::TaskMemory* memory) {
+  using rdmap::Access;
   if (pdu.bhs.opcode() == Opcode::scsi_command)
-    return full_->initiator_tasks.open(pdu.bhs.initiator_task_tag(), memory, full_->base_offset);
+    return full_->initiator_tasks.open(pdu.bhs.initiator_task_tag(), memory, full_->base_offset,
+                                       Access::remote_write_fresh);
   if (!is_task_reassign(pdu.bhs)) return ControlHeader{};
-  if (!memory) return full_->initiator_tasks.open(referenced_task_tag(pdu.bhs), nullptr, {});
+  // What came before the reassignment stays.
+  constexpr Access kKept = Access::remote_write;
+  if (!memory) return full_->initiator_tasks.open(referenced_task_tag(pdu.bhs), nullptr, {}, kKept);
   // Section 9.2: all but the immediate data may be asked for now, at its offset in the whole.
   iscsi::TaskMemory all = *memory;
   all.unsolicited_size = all.immediate_size;
-  return full_->initiator_tasks.open(referenced_task_tag(pdu.bhs), &all, BaseOffset::whole_buffer);
+  return full_->initiator_tasks.open(referenced_task_tag(pdu.bhs), &all, BaseOffset::whole_buffer,
+                                     kKept);
 }
 
 // RFC 7145 section 7.3.2: the Remote Mapping goes before the response does.

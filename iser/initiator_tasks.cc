@@ -21,8 +21,8 @@ MutableBytes opened(const iscsi::TaskMemory& memory, BaseOffset base_offset) {
 }  // namespace
 
 Result<ControlHeader> InitiatorTasks::open(std::uint32_t initiator_task_tag,
-                                           const iscsi::TaskMemory* memory,
-                                           BaseOffset base_offset) {
+                                           const iscsi::TaskMemory* memory, BaseOffset base_offset,
+                                           rdmap::Access read_access) {
   ControlHeader header;
   Task& task = tasks_.insert(initiator_task_tag, {});
   task.serial = next_serial_++;
@@ -34,7 +34,7 @@ Result<ControlHeader> InitiatorTasks::open(std::uint32_t initiator_task_tag,
     header.write = advertised(task.write);
   }
   if (!memory->in.empty()) {
-    auto region = queue_pair_.register_memory(memory->in, rdmap::Access::remote_write);
+    auto region = queue_pair_.register_memory(memory->in, read_access);
     if (!region) return region.error();
     task.read = std::move(*region);
     header.read = advertised(task.read);

@@ -19,9 +19,10 @@ class InitiatorTasks {
 
   // A SCSI Command, or TASK REASSIGN of the task `initiator_task_tag`, is about to be sent: opens
   // its memory (null: it has none) and gives what the iSER header advertises. STags the task had
-  // are invalid then. `base_offset`: what the Write Base Offset refers to.
+  // are invalid then. `base_offset`: what the Write Base Offset refers to. `read_access`: how the
+  // read buffer is opened.
   Result<ControlHeader> open(std::uint32_t initiator_task_tag, const iscsi::TaskMemory* memory,
-                             BaseOffset base_offset);
+                             BaseOffset base_offset, rdmap::Access read_access);
 
   // Data of this task's goes out in a Send, from where it lies: gives the Send's id.
   rdmap::WorkId sending(std::uint32_t initiator_task_tag);

@@ -36,6 +36,9 @@ enum class Access : std::uint8_t {
   remote_read = 1,
   remote_write = 2,
   remote_read_write = 3,
+  // remote_write, of memory whose content means nothing until something is placed in it: a provider
+  // may receive data into it that turns out to belong elsewhere.
+  remote_write_fresh = 6,
 };
 
 class QueuePair;

@@ -95,6 +95,12 @@ Status DdpPlacement::admit_control(const Segment& segment) const {
   return {};
 }
 
+bool DdpPlacement::begin(const Segment& segment) {
+  if (segment.row->opcode != Opcode::rdma_write) return false;
+  memory_.stags().not_fresh(segment.tagged.stag);
+  return memory_.stags().memory_of(segment.tagged.stag).size() == segment.length;
+}
+
 MutableBytes DdpPlacement::behind(const Segment& segment) const {
   if (segment.row->opcode != Opcode::read_response || segment.tagged.last) return {};
   return requester_.sink_behind(segment.length);

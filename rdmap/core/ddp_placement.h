@@ -49,12 +49,20 @@ class DdpPlacement {
   // Checks the headers at the start of a ULPDU of `ulpdu_size` bytes; `start` holds at least the
   // DDP header, if there is one. Changes nothing.
   Result<Segment> admit(Bytes start, std::size_t ulpdu_size) const;
+  // The payload of the admitted segment is about to be put into its destination. True for an RDMA
+  // Write that fills all of a region at once.
+  bool begin(const Segment& segment);
   // The payload of the admitted segment is in its destination; `ulpdu` is the whole ULPDU if that
   // is empty. `lent`: the payload, of a whole Send, is there instead.
   Status deliver(const Segment& segment, Bytes ulpdu, Buffer lent = {});
 
   // Where an RDMA Read Response goes on behind this admitted segment of it; else empty.
   MutableBytes behind(const Segment& segment) const;
+
+  // Where RDMA Writes may be expected to go.
+  const StagTable& stags() const { return memory_.stags(); }
+  // A guess has put something else into the region.
+  void spoilt(Stag stag) { memory_.stags().not_fresh(stag); }
 
   // Set by delivery of a Terminate, which deliver() reports as an error too: what it means.
   const std::optional<ErrorCode>& peer_terminated() const { return peer_terminated_; }

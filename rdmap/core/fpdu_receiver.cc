@@ -25,6 +25,11 @@ constexpr std::size_t kDirectPayload = 16 << 10;
 // What is read behind a directly placed payload: its trailer and the start of what follows, whose
 // payload, most likely large too, should be placed directly in turn.
 constexpr std::size_t kBehindDirect = 1024;
+// Payloads of a Read Response that are guessed behind one.
+constexpr int kGuessedSegments = 3;
+// Placing less than this directly is not worth a place of its own.
+constexpr std::size_t kGuessedWrite = 1024;
+constexpr std::size_t kTaggedStart = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
 
@@ -43,12 +48,10 @@ std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   ISER_ASSERT(!into.empty());
   guess_.clear();
   compact();
-  const MutableBytes tail = staging_->bytes().subspan(end_, staged_room());
-  if (!direct_) {
-    into[0] = tail;
-    return 1;
-  }
+  wanted_ = 0;
+  if (!direct_) return staged_space(into);
   if (!direct_->revoked) return direct_space(into);
+  const MutableBytes tail = staging_->bytes().subspan(end_, staged_room());
   // Nothing is staged while payload is missing, so a revoked one's can go over the tail's end.
   into[0] = tail.first(kBehindDirect);
   if (direct_->missing() == 0) return 1;
@@ -58,40 +61,84 @@ std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
   return 2;
 }
 
-// The rest of the payload, what is guessed to follow it, and a little of whatever comes then.
-std::size_t FpduReceiver::direct_space(std::span<MutableBytes> into) {
+// As much as one read takes, of which RDMA Writes have their places if it is known where they come.
+std::size_t FpduReceiver::staged_space(std::span<MutableBytes> into) {
+  std::size_t staged = end_;
+  std::size_t room = wanted_ = staged_room();
   std::size_t places = 0;
-  MutableBytes tail = staging_->bytes().subspan(end_);
-  if (direct_->missing() > 0) {
-    into[places++] = direct_->segment.destination.subspan(direct_->placed);
-    places += guess_space(into.subspan(places), tail);
-    if (places == into.size()) return places;
-  }
-  into[places++] = tail.first(kBehindDirect);
+  if (const auto ahead = rhythm_.ahead(); ahead && !decoder_.markers())
+    places = guess_writes(into, staged, begin_ + *ahead, room);
+  if (room > 0) into[places++] = staging_->bytes().subspan(staged, room);
   return places;
 }
 
-// Leaves one place. What lies between two payloads is taken off `tail`.
-std::size_t FpduReceiver::guess_space(std::span<MutableBytes> into, MutableBytes& tail) {
+// The rest of the payload, what is guessed to follow it, and a little of whatever comes then.
+std::size_t FpduReceiver::direct_space(std::span<MutableBytes> into) {
+  std::size_t places = 0;
+  std::size_t staged = end_;
+  if (direct_->missing() > 0) {
+    into[places++] = direct_->segment.destination.subspan(direct_->placed);
+    if (direct_->segment.row->opcode == Opcode::rdma_write) {
+      const std::size_t trailer = fpdu_trailer_size(direct_->ulpdu.ulpdu_size);
+      std::size_t room = kStagedRead;
+      if (const auto ahead = rhythm_.ahead())
+        places += guess_writes(into.subspan(places), staged, end_ + trailer + *ahead, room);
+    } else {
+      places += guess_response(into.subspan(places), staged);
+    }
+    if (places == into.size()) return places;
+  }
+  into[places++] = staging_->bytes().subspan(staged, kBehindDirect);
+  return places;
+}
+
+// Leaves one place. What lies between two payloads goes behind the first `staged` bytes.
+std::size_t FpduReceiver::guess_response(std::span<MutableBytes> into, std::size_t& staged) {
   std::size_t places = 0;
   std::size_t length = direct_->segment.length;
   MutableBytes rest = placement_.behind(direct_->segment);
-  while (rest.size() >= kDirectPayload && !guess_.full() && into.size() - places > 2) {
-    const std::size_t trailer = fpdu_trailer_size(kTaggedHeaderSize + length);
-    const std::size_t between = trailer + kFpduLengthSize + kTaggedHeaderSize;
+  for (int n = 0; n != kGuessedSegments && rest.size() >= kDirectPayload; ++n) {
+    if (into.size() - places <= 2) break;
+    const std::size_t between = fpdu_trailer_size(kTaggedHeaderSize + length) + kTaggedStart;
     length = guess_length(length, rest.size());
-    into[places++] = tail.first(between);
+    into[places++] = staging_->bytes().subspan(staged, between);
     into[places++] = rest.first(length);
-    guess_.add(between, rest.first(length));
-    tail = tail.subspan(between);
+    staged += between;
+    guess_.add(staged, rest.first(length));
     rest = rest.subspan(length);
   }
   return places;
 }
 
+// The same for RDMA Writes to whole regions, the first of which begins `at`; not more than `room`
+// bytes. None where the payload of the first has begun to come.
+std::size_t FpduReceiver::guess_writes(std::span<MutableBytes> into, std::size_t& staged,
+                                       std::size_t at, std::size_t& room) {
+  std::size_t places = 0;
+  at += kTaggedStart;
+  if (staged > at) return 0;
+  placement_.stags().for_each_fresh([&](Stag stag, MutableBytes region) {
+    if (region.size() < kGuessedWrite || region.size() >= kDirectPayload) return false;
+    const std::size_t size = at - staged + region.size();
+    if (guess_.full() || into.size() - places <= 2 || size > room) {
+      // The next read is to begin with its payload.
+      if (places > 0) room = std::min(room, at - staged);
+      return false;
+    }
+    if (at > staged) into[places++] = staging_->bytes().subspan(staged, at - staged);
+    into[places++] = region;
+    guess_.add(at, region, stag);
+    room -= size;
+    staged = at;
+    at += fpdu_trailer_size(kTaggedHeaderSize + region.size()) + rhythm_.between() + kTaggedStart;
+    return true;
+  });
+  return places;
+}
+
 void FpduReceiver::filled(std::size_t n) {
   if (discarding_) return;
-  if (!direct_) note_staged_read(n);
+  if (wanted_ != 0) note_read(n);
   if (direct_ && direct_->missing() > 0) {
     const std::size_t payload = std::min(n, direct_->missing());
     const Bytes place = direct_->revoked
@@ -101,9 +148,8 @@ void FpduReceiver::filled(std::size_t n) {
     direct_->placed += payload;
     n -= payload;
   }
-  n = guess_.received(n);
-  ISER_ASSERT(n <= staging_->bytes().size() - end_);
-  end_ += n;
+  end_ = guess_.received(n, end_);
+  ISER_ASSERT(end_ <= staging_->bytes().size());
 }
 
 // What a read that nothing is placed by may take.
@@ -112,9 +158,9 @@ std::size_t FpduReceiver::staged_room() const {
   return std::min(staging_->bytes().size() - end_, most);
 }
 
-void FpduReceiver::note_staged_read(std::size_t n) {
+void FpduReceiver::note_read(std::size_t n) {
   const bool deep = full_reads_ == kFullReads;
-  if (n == staged_room()) {
+  if (n == wanted_) {
     if (!deep) ++full_reads_;
   } else {
     full_reads_ = deep ? -kFullReadsAfterShort : std::min(full_reads_, 0);
@@ -141,35 +187,43 @@ Status FpduReceiver::process() {
       if (const auto finished = finish_direct(); !finished) return finished;
       continue;
     }
-    if (guess_.is_pending()) {
+    if (guess_.is_pending() && guess_.front().at == begin_ + kTaggedStart) {
       take_guess();
       continue;
     }
-    const auto fpdu = whole_fpdu();
-    if (!fpdu) {
-      if (!begin_direct()) break;
-      continue;
+    if (const auto fpdu = whole_fpdu()) {
+      if (const auto taken = take_fpdu(*fpdu); !taken) return taken;
+    } else if (guess_.is_pending()) {
+      undo_guess();
+    } else if (!begin_direct()) {
+      break;
     }
-    const auto ulpdu = decoder_.decode(*fpdu, scratch_);
-    if (!ulpdu) return refuse(ulpdu.error(), {}, 0);
-    validated_one_ = true;
-    begin_ += fpdu->size();
-    if (const auto handled = handle(*ulpdu); !handled) return handled;
   }
   return {};
 }
 
+// Before a payload that is guessed, of what is staged before its header.
 std::optional<Bytes> FpduReceiver::whole_fpdu() const {
-  const Bytes there = staged();
+  Bytes there = staged();
+  if (guess_.is_pending()) there = there.first(guess_.front().at - kTaggedStart - begin_);
   if (there.size() < decoder_.prefix_size()) return std::nullopt;
   const std::size_t size = decoder_.wire_size(there);
   if (there.size() < size) return std::nullopt;
   return there.first(size);
 }
 
+Status FpduReceiver::take_fpdu(Bytes fpdu) {
+  const auto ulpdu = decoder_.decode(fpdu, scratch_);
+  if (!ulpdu) return refuse(ulpdu.error(), {}, 0);
+  validated_one_ = true;
+  begin_ += fpdu.size();
+  return handle(*ulpdu);
+}
+
 Status FpduReceiver::handle(Bytes ulpdu) {
   const auto segment = placement_.admit(ulpdu, ulpdu.size());
   if (!segment) return refuse(segment.error(), ulpdu, ulpdu.size());
+  begin_placing(*segment, ulpdu.size());
   const Bytes payload = ulpdu.last(segment->length);
   Buffer lent;
   if (may_lend(*segment)) {
@@ -181,6 +235,15 @@ Status FpduReceiver::handle(Bytes ulpdu) {
     return refuse(delivered.error(), ulpdu, ulpdu.size());
   }
   return {};
+}
+
+void FpduReceiver::begin_placing(const Segment& segment, std::size_t ulpdu_size) {
+  const bool whole_region = placement_.begin(segment);
+  if (segment.row->opcode == Opcode::rdma_write) {
+    rhythm_.write(whole_region);
+  } else {
+    rhythm_.other(fpdu_size(ulpdu_size));
+  }
 }
 
 // With markers the ULPDU is not in the staging buffer.
@@ -213,6 +276,7 @@ bool FpduReceiver::begin_direct() {
 void FpduReceiver::start_direct(const Segment& segment, Bytes header, Bytes payload) {
   const std::size_t ulpdu_size = decoder_.ulpdu_size(header);
   const Bytes ulpdu = header.subspan(kFpduLengthSize);
+  begin_placing(segment, ulpdu_size);
   direct_ = Direct{segment, FpduCheck(decoder_.crc()), RefusedUlpdu::of(ulpdu, ulpdu_size)};
   direct_->check.update(header);
   direct_->check.update(payload);
@@ -227,24 +291,27 @@ std::size_t FpduReceiver::guess_length(std::size_t last, std::size_t left) const
 }
 
 void FpduReceiver::take_guess() {
-  const ResponseGuess::Part& part = guess_.front();
-  constexpr std::size_t kHeader = kFpduLengthSize + kTaggedHeaderSize;
-  const Bytes header = staged().first(kHeader);
+  const Guess::Part part = guess_.front();
+  const Bytes header = staged().first(kTaggedStart);
   const Bytes ddp_header = header.subspan(kFpduLengthSize);
   const std::size_t ulpdu_size = kTaggedHeaderSize + part.payload.size();
   // An untagged header is longer than what is there of it.
-  if (is_tagged(ddp_header) && decoder_.ulpdu_size(header) == ulpdu_size) {
-    const auto segment = placement_.admit(ddp_header, ulpdu_size);
-    if (segment && segment->row->opcode == Opcode::read_response &&
-        segment->destination.data() == part.payload.data()) {
-      const Bytes payload = part.payload.first(part.came);
-      guess_.pop();
-      return start_direct(*segment, header, payload);
-    }
+  if (!is_tagged(ddp_header) || decoder_.ulpdu_size(header) != ulpdu_size) return undo_guess();
+  const auto segment = placement_.admit(ddp_header, ulpdu_size);
+  if (!segment || segment->destination.data() != part.payload.data()) return undo_guess();
+  guess_.pop();
+  start_direct(*segment, header, part.payload.first(part.came));
+}
+
+void FpduReceiver::undo_guess() {
+  const bool of_writes = guess_.front().stag != Stag{};
+  for (const Guess::Part& part : guess_.pending()) placement_.spoilt(part.stag);
+  if (of_writes) {
+    rhythm_.missed();
+  } else {
+    equal_segments_ = !equal_segments_;
   }
-  equal_segments_ = !equal_segments_;
-  const std::size_t size = end_ - begin_;
-  end_ = begin_ + guess_.undo(staging_->bytes().subspan(begin_), size, kHeader);
+  end_ = guess_.undo(staging_->bytes(), begin_, end_);
 }
 
 bool FpduReceiver::direct_complete() const {
@@ -282,6 +349,7 @@ void FpduReceiver::stop_placing(Stag stag) {
 
 void FpduReceiver::discard() {
   discarding_ = true;
+  guess_.clear();
   direct_.reset();
 }
 

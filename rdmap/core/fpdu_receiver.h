@@ -4,8 +4,8 @@
 // have been checked by then, so nothing outside the memory they name is written even if the CRC
 // turns out wrong. With markers everything goes through the staging buffer.
 //
-// Behind such a payload of an RDMA Read Response more of its FPDUs are received in the same call,
-// if they come as guessed (response_guess.h).
+// What is guessed (guess.h) comes into its place before its header is looked at: further FPDUs of an
+// RDMA Read Response, and small RDMA Writes of whole regions, which come in a rhythm.
 //
 // A Send that is whole in the staging buffer is lent from there to whoever it is for. What has not
 // come back when the buffer is to be used again makes a second one take its place; until it is back
@@ -19,9 +19,10 @@
 
 #include "base/buffer.h"
 #include "rdmap/core/ddp_placement.h"
+#include "rdmap/core/guess.h"
 #include "rdmap/core/read_queue.h"
-#include "rdmap/core/response_guess.h"
 #include "rdmap/core/staging.h"
+#include "rdmap/core/write_rhythm.h"
 #include "rdmap/wire/fpdu.h"
 
 namespace openiser::rdmap {
@@ -76,19 +77,25 @@ class FpduReceiver {
   };
 
   std::optional<Bytes> whole_fpdu() const;
+  Status take_fpdu(Bytes fpdu);
   Status handle(Bytes ulpdu);
+  void begin_placing(const Segment& segment, std::size_t ulpdu_size);
   bool may_lend(const Segment& segment) const;
   bool begin_direct();
   std::size_t direct_space(std::span<MutableBytes> into);
-  std::size_t guess_space(std::span<MutableBytes> into, MutableBytes& tail);
+  std::size_t staged_space(std::span<MutableBytes> into);
+  std::size_t guess_response(std::span<MutableBytes> into, std::size_t& staged);
+  std::size_t guess_writes(std::span<MutableBytes> into, std::size_t& staged, std::size_t ahead,
+                           std::size_t& room);
   void start_direct(const Segment& segment, Bytes header, Bytes payload);
   std::size_t guess_length(std::size_t last, std::size_t left) const;
   void take_guess();
+  void undo_guess();
   bool direct_complete() const;
   Status finish_direct();
   Status refuse(ErrorCode error, Bytes start, std::size_t ulpdu_size);
   std::size_t staged_room() const;
-  void note_staged_read(std::size_t n);
+  void note_read(std::size_t n);
   void compact();
 
   DdpPlacement& placement_;
@@ -97,10 +104,12 @@ class FpduReceiver {
   Staging::Pointer spare_;  // none until it is needed
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  int full_reads_ = 0;  // staged ones in a row; below zero, so many more are wanted
+  std::size_t wanted_ = 0;  // by a read that nothing large is placed by; else 0
+  int full_reads_ = 0;      // of these, in a row; below zero, so many more are wanted
   std::vector<std::byte> scratch_;
   std::optional<Direct> direct_;
-  ResponseGuess guess_;
+  Guess guess_;
+  WriteRhythm rhythm_;
   bool equal_segments_ = true;  // what responses are guessed to come in; else full ones
   RefusedUlpdu refused_;
   bool validated_one_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "rdmap/errors.h"
 
@@ -47,6 +48,7 @@ Result<StagTable::Entry> StagTable::add(MutableBytes memory, Access access) {
   }
   Slot& slot = slots_[index];
   slot = {memory, fresh_base(), fresh_stag(index), access, true};
+  if (access == Access::remote_write_fresh) link_fresh(index);
   ++live_;
   return Entry{Stag{slot.stag}, slot.base_offset};
 }
@@ -54,6 +56,7 @@ Result<StagTable::Entry> StagTable::add(MutableBytes memory, Access access) {
 Result<MutableBytes> StagTable::remove(Stag stag) {
   if (!find(stag)) return make_error_code(errc::rdmap_invalid_stag);
   const std::uint32_t index = stag.value & slot_mask_;
+  unlink_fresh(index);
   slots_[index].live = false;
   free_.push_back(index);
   --live_;
@@ -72,6 +75,31 @@ Result<MutableBytes> StagTable::resolve(Stag stag, std::uint64_t offset, std::ui
     return make_error_code(errors.bounds);
   }
   return slot->memory.subspan(at, length);
+}
+
+MutableBytes StagTable::memory_of(Stag stag) const {
+  const Slot* const slot = find(stag);
+  return slot ? slot->memory : MutableBytes();
+}
+
+void StagTable::not_fresh(Stag stag) {
+  if (find(stag)) unlink_fresh(stag.value & slot_mask_);
+}
+
+void StagTable::link_fresh(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.fresh = true;
+  slot.last_fresh = fresh_end_;
+  (fresh_end_ == kNone ? fresh_first_ : slots_[fresh_end_].next_fresh) = index;
+  fresh_end_ = index;
+}
+
+void StagTable::unlink_fresh(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  if (!std::exchange(slot.fresh, false)) return;
+  (slot.last_fresh == kNone ? fresh_first_ : slots_[slot.last_fresh].next_fresh) = slot.next_fresh;
+  (slot.next_fresh == kNone ? fresh_end_ : slots_[slot.next_fresh].last_fresh) = slot.last_fresh;
+  slot.next_fresh = slot.last_fresh = kNone;
 }
 
 const StagTable::Slot* StagTable::find(Stag stag) const {

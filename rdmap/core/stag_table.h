@@ -39,6 +39,19 @@ class StagTable {
   // matched by the requester and must be out of reach for RDMA Writes.
   Stag unused_stag();
 
+  // What `stag` opens; empty if nothing.
+  MutableBytes memory_of(Stag stag) const;
+  // Something has been, or is about to be, placed in the region of `stag`, if there is one.
+  void not_fresh(Stag stag);
+  // Regions with Access::remote_write_fresh in which nothing has been placed, oldest first, until
+  // `visit(stag, memory)` returns false.
+  template <class Visit>
+  void for_each_fresh(Visit&& visit) const {
+    for (std::uint32_t at = fresh_first_; at != kNone; at = slots_[at].next_fresh) {
+      if (!visit(Stag{slots_[at].stag}, slots_[at].memory)) return;
+    }
+  }
+
   bool contains(Stag stag) const { return find(stag) != nullptr; }
   std::size_t size() const { return live_; }
 
@@ -49,17 +62,25 @@ class StagTable {
                                Use use) const;
 
  private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
   struct Slot {
     MutableBytes memory;
     std::uint64_t base_offset = 0;
     std::uint32_t stag = 0;
     Access access{};
     bool live = false;
+    bool fresh = false;
+    // In the list of fresh ones.
+    std::uint32_t next_fresh = kNone;
+    std::uint32_t last_fresh = kNone;
   };
 
   const Slot* find(Stag stag) const;
   std::uint32_t fresh_stag(std::uint32_t slot);
   std::uint64_t fresh_base();
+  void link_fresh(std::uint32_t index);
+  void unlink_fresh(std::uint32_t index);
 
   std::uint32_t max_regions_;
   std::uint32_t slot_mask_;
@@ -68,6 +89,8 @@ class StagTable {
   RandomWords random_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
+  std::uint32_t fresh_first_ = kNone;
+  std::uint32_t fresh_end_ = kNone;
 };
 
 }  // namespace openiser::rdmap

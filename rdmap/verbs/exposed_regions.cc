@@ -12,6 +12,7 @@ int flags_of(Access access) {
     case Access::remote_read:
       return IBV_ACCESS_REMOTE_READ;
     case Access::remote_write:
+    case Access::remote_write_fresh:
       return IBV_ACCESS_REMOTE_WRITE;
     default:
       return IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
