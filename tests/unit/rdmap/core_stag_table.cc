@@ -106,6 +106,37 @@ TEST_F(StagTableTest, TheUnusedStagNamesNoRegionEvenWhenFull) {
   EXPECT_FALSE(table.contains(unused));
 }
 
+TEST_F(StagTableTest, FreshRegionsAreKnownInOrderUntilTheyAreUsed) {
+  const auto fresh = [this] {
+    std::vector<Stag> all;
+    table.for_each_fresh([&all](Stag stag, MutableBytes) {
+      all.push_back(stag);
+      return true;
+    });
+    return all;
+  };
+  EXPECT_TRUE(fresh().empty());
+  std::vector<Stag> stags;
+  for (int n = 0; n != 4; ++n)
+    stags.push_back(table.add(memory, Access::remote_write_fresh)->stag);
+  table.add(memory, Access::remote_write);
+  EXPECT_EQ(fresh(), stags);
+  table.not_fresh(stags[1]);
+  table.not_fresh(stags[1]);
+  EXPECT_EQ(fresh(), (std::vector{stags[0], stags[2], stags[3]}));
+  EXPECT_TRUE(table.remove(stags[0]));
+  EXPECT_TRUE(table.remove(stags[3]));
+  EXPECT_TRUE(table.remove(stags[1]));
+  EXPECT_EQ(fresh(), std::vector{stags[2]});
+  const Stag next = table.add(memory, Access::remote_write_fresh)->stag;
+  EXPECT_EQ(fresh(), (std::vector{stags[2], next}));
+  table.not_fresh(stags[0]);
+  table.for_each_fresh([&](Stag stag, MutableBytes) {
+    EXPECT_EQ(stag, stags[2]);
+    return false;
+  });
+}
+
 TEST_F(StagTableTest, StagsAreSpreadOverTheirRange) {
   StagTable large(16384, false);
   std::set<std::uint32_t> high_bytes;
