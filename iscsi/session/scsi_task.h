@@ -18,10 +18,10 @@
 #include "iscsi/pdu/ahs.h"
 #include "iscsi/session/command_window.h"
 #include "iscsi/session/condition.h"
-#include "iscsi/tag_table.h"
 #include "iscsi/session/target_sender.h"
 #include "iscsi/session/target_session.h"
 #include "iscsi/session/write_gathering.h"
+#include "iscsi/tag_table.h"
 
 namespace openiser::iscsi {
 

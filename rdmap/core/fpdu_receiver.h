@@ -4,8 +4,8 @@
 // have been checked by then, so nothing outside the memory they name is written even if the CRC
 // turns out wrong. With markers everything goes through the staging buffer.
 //
-// What is guessed (guess.h) comes into its place before its header is looked at: further FPDUs of an
-// RDMA Read Response, and small RDMA Writes of whole regions, which come in a rhythm.
+// What is guessed (guess.h) comes into its place before its header is looked at: further FPDUs of
+// an RDMA Read Response, and small RDMA Writes of whole regions, which come in a rhythm.
 //
 // A Send that is whole in the staging buffer is lent from there to whoever it is for. What has not
 // come back when the buffer is to be used again makes a second one take its place; until it is back

@@ -20,8 +20,7 @@ std::size_t Guess::received(std::size_t n, std::size_t staged) {
 std::span<const Guess::Part> Guess::pending() const {
   const std::span<const Part> rest = std::span(parts_).subspan(first_, end_ - first_);
   const auto none_came = [](const Part& part) { return part.came == 0; };
-  return rest.first(
-      static_cast<std::size_t>(std::ranges::find_if(rest, none_came) - rest.begin()));
+  return rest.first(static_cast<std::size_t>(std::ranges::find_if(rest, none_came) - rest.begin()));
 }
 
 std::size_t Guess::undo(MutableBytes staging, std::size_t begin, std::size_t end) {

@@ -1,7 +1,7 @@
 // Payloads received straight into their places before their headers have been seen, several in one
 // call: what lies between two of them is staged. A guess reaches nothing but memory where nothing
-// has been placed yet, and is decided on before the call that received it ends. One that is wrong is
-// put right: what has come goes into the staging buffer, in the order of the stream.
+// has been placed yet, and is decided on before the call that received it ends. One that is wrong
+// is put right: what has come goes into the staging buffer, in the order of the stream.
 #pragma once
 
 #include <array>

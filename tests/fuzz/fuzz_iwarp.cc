@@ -108,7 +108,8 @@ class Client final : public rdmap::QueuePairClient {
   }
   void open_region(std::size_t i) {
     constexpr rdmap::Access kAccess[] = {rdmap::Access::remote_read_write,
-                                         rdmap::Access::remote_read, rdmap::Access::remote_write};
+                                         rdmap::Access::remote_read,
+                                         rdmap::Access::remote_write_fresh};
     regions_[i] = *queue_pair_.register_memory(memory_[i], kAccess[i]);
   }
   void read(std::size_t size) {

@@ -117,8 +117,7 @@ TEST_F(StagTableTest, FreshRegionsAreKnownInOrderUntilTheyAreUsed) {
   };
   EXPECT_TRUE(fresh().empty());
   std::vector<Stag> stags;
-  for (int n = 0; n != 4; ++n)
-    stags.push_back(table.add(memory, Access::remote_write_fresh)->stag);
+  for (int n = 0; n != 4; ++n) stags.push_back(table.add(memory, Access::remote_write_fresh)->stag);
   table.add(memory, Access::remote_write);
   EXPECT_EQ(fresh(), stags);
   table.not_fresh(stags[1]);
