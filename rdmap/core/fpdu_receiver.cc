@@ -64,11 +64,12 @@ std::size_t FpduReceiver::space(std::span<MutableBytes> into) {
 // As much as one read takes, of which RDMA Writes have their places if it is known where they come.
 std::size_t FpduReceiver::staged_space(std::span<MutableBytes> into) {
   std::size_t staged = end_;
-  std::size_t room = wanted_ = staged_room();
+  std::size_t room = staged_room();
   std::size_t places = 0;
   if (const auto ahead = rhythm_.ahead(); ahead && !decoder_.markers())
     places = guess_writes(into, staged, begin_ + *ahead, room);
   if (room > 0) into[places++] = staging_->bytes().subspan(staged, room);
+  for (const MutableBytes place : into.first(places)) wanted_ += place.size();
   return places;
 }
 
