@@ -8,7 +8,9 @@
 namespace openiser {
 
 void OutputQueue::add_chunk() {
-  chunks_.push_back({end_, Spares::take()});
+  Used<std::unique_ptr<Chunk>>& added = chunks_.emplace_back();
+  added.until = end_;
+  added.memory = Spares::take();
   chunk_used_ = 0;
 }
 

@@ -62,6 +62,7 @@ void Slab::free(Slab* slab) noexcept {
 }
 
 Slab& Slab::of(std::byte* block) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it is found by its alignment.
   return *reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(kSize - 1));
 }
 
