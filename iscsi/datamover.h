@@ -23,7 +23,7 @@ namespace openiser::iscsi {
 struct TaskMemory {
   // DataDescriptorOut: the whole write buffer, unsolicited data included; empty if there is none.
   Bytes out;
-  // DataDescriptorIn: where read data goes.
+  // DataDescriptorIn: where read data goes. What is left of it by a short read may hold anything.
   MutableBytes in;
   // Of `out`: bytes that go as immediate data, and immediate plus Data-Out bytes that go without
   // being asked for.

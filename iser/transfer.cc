@@ -132,6 +132,7 @@ std::uint32_t Transfer::add(Operation operation) {
   }
   const std::uint32_t index = free_;
   free_ = operations_[index].next;
+  // That of the next one: with many connections it has left the cache.
   if (free_ != kNone) __builtin_prefetch(&operations_[free_]);
   operations_[index] = std::move(operation);
   return index;

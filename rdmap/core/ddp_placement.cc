@@ -97,8 +97,7 @@ Status DdpPlacement::admit_control(const Segment& segment) const {
 
 bool DdpPlacement::begin(const Segment& segment) {
   if (segment.row->opcode != Opcode::rdma_write) return false;
-  memory_.stags().not_fresh(segment.tagged.stag);
-  return memory_.stags().memory_of(segment.tagged.stag).size() == segment.length;
+  return memory_.stags().not_fresh(segment.tagged.stag).size() == segment.length;
 }
 
 MutableBytes DdpPlacement::behind(const Segment& segment) const {

@@ -85,7 +85,7 @@ class FpduReceiver {
   std::size_t direct_space(std::span<MutableBytes> into);
   std::size_t staged_space(std::span<MutableBytes> into);
   std::size_t guess_response(std::span<MutableBytes> into, std::size_t& staged);
-  std::size_t guess_writes(std::span<MutableBytes> into, std::size_t& staged, std::size_t ahead,
+  std::size_t guess_writes(std::span<MutableBytes> into, std::size_t& staged, std::size_t at,
                            std::size_t& room);
   void start_direct(const Segment& segment, Bytes header, Bytes payload);
   std::size_t guess_length(std::size_t last, std::size_t left) const;

@@ -77,29 +77,28 @@ Result<MutableBytes> StagTable::resolve(Stag stag, std::uint64_t offset, std::ui
   return slot->memory.subspan(at, length);
 }
 
-MutableBytes StagTable::memory_of(Stag stag) const {
+MutableBytes StagTable::not_fresh(Stag stag) {
   const Slot* const slot = find(stag);
-  return slot ? slot->memory : MutableBytes();
-}
-
-void StagTable::not_fresh(Stag stag) {
-  if (find(stag)) unlink_fresh(stag.value & slot_mask_);
+  if (!slot) return {};
+  unlink_fresh(stag.value & slot_mask_);
+  return slot->memory;
 }
 
 void StagTable::link_fresh(std::uint32_t index) {
   Slot& slot = slots_[index];
   slot.fresh = true;
-  slot.last_fresh = fresh_end_;
-  (fresh_end_ == kNone ? fresh_first_ : slots_[fresh_end_].next_fresh) = index;
-  fresh_end_ = index;
+  slot.previous_fresh = last_fresh_;
+  (last_fresh_ == kNone ? first_fresh_ : slots_[last_fresh_].next_fresh) = index;
+  last_fresh_ = index;
 }
 
 void StagTable::unlink_fresh(std::uint32_t index) {
   Slot& slot = slots_[index];
   if (!std::exchange(slot.fresh, false)) return;
-  (slot.last_fresh == kNone ? fresh_first_ : slots_[slot.last_fresh].next_fresh) = slot.next_fresh;
-  (slot.next_fresh == kNone ? fresh_end_ : slots_[slot.next_fresh].last_fresh) = slot.last_fresh;
-  slot.next_fresh = slot.last_fresh = kNone;
+  const std::uint32_t previous = std::exchange(slot.previous_fresh, kNone);
+  const std::uint32_t next = std::exchange(slot.next_fresh, kNone);
+  (previous == kNone ? first_fresh_ : slots_[previous].next_fresh) = next;
+  (next == kNone ? last_fresh_ : slots_[next].previous_fresh) = previous;
 }
 
 const StagTable::Slot* StagTable::find(Stag stag) const {

@@ -39,15 +39,14 @@ class StagTable {
   // matched by the requester and must be out of reach for RDMA Writes.
   Stag unused_stag();
 
-  // What `stag` opens; empty if nothing.
-  MutableBytes memory_of(Stag stag) const;
-  // Something has been, or is about to be, placed in the region of `stag`, if there is one.
-  void not_fresh(Stag stag);
+  // Something has been, or is about to be, placed in the region of `stag`: gives its memory, which
+  // is empty if there is none.
+  MutableBytes not_fresh(Stag stag);
   // Regions with Access::remote_write_fresh in which nothing has been placed, oldest first, until
   // `visit(stag, memory)` returns false.
   template <class Visit>
   void for_each_fresh(Visit&& visit) const {
-    for (std::uint32_t at = fresh_first_; at != kNone; at = slots_[at].next_fresh) {
+    for (std::uint32_t at = first_fresh_; at != kNone; at = slots_[at].next_fresh) {
       if (!visit(Stag{slots_[at].stag}, slots_[at].memory)) return;
     }
   }
@@ -73,7 +72,7 @@ class StagTable {
     bool fresh = false;
     // In the list of fresh ones.
     std::uint32_t next_fresh = kNone;
-    std::uint32_t last_fresh = kNone;
+    std::uint32_t previous_fresh = kNone;
   };
 
   const Slot* find(Stag stag) const;
@@ -89,8 +88,8 @@ class StagTable {
   RandomWords random_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  std::uint32_t fresh_first_ = kNone;
-  std::uint32_t fresh_end_ = kNone;
+  std::uint32_t first_fresh_ = kNone;
+  std::uint32_t last_fresh_ = kNone;
 };
 
 }  // namespace openiser::rdmap

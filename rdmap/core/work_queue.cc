@@ -68,7 +68,7 @@ Buffer& ReceiveQueue::current() {
   if (!current_) {
     current_ = std::move(waiting_.back());
     waiting_.pop_back();
-    // Those of the next messages.
+    // Those of the next messages: with many connections they have left the cache.
     if (waiting_.size() >= 4) __builtin_prefetch(&waiting_.back() - 3);
   }
   return current_->buffer;
